@@ -1,0 +1,66 @@
+# One verb, one command, the same in CI. `make help` lists them.
+# Needs Python >= 3.11, make and a package registry; everything else is installed into .venv.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+CASES  ?= $(wildcard tests/conformance/cases/*.jsonl)
+STAMP  := $(VENV)/.installed
+
+export PATH := $(abspath $(BIN)):$(PATH)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup fmt lint type test conformance e2e bench demo lock check clean
+
+help: ## list the verbs
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(STAMP): requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version.split()[0] + "; try make PYTHON=python3.12 setup")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+setup: $(STAMP) ## make .venv out of the locked requirements
+
+fmt: setup ## format and mend what a tool can mend
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix-only --quiet .
+
+lint: setup ## all lint rules, the layers, the layout of operator/
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/lint-imports
+	$(BIN)/python tests/layout.py
+
+type: setup ## mypy, strict
+	$(BIN)/mypy
+
+test: lint type ## lint, types, layers, unit, properties, conformance (own cases), scenarios, contract on the embedded server
+	$(BIN)/pytest tests/unit tests/properties tests/conformance tests/scenarios tests/contract tests/bench
+
+conformance: setup ## allocator cases as data: make conformance CASES="FILE.jsonl[.gz] …"
+	$(BIN)/python -m tests.conformance $(CASES)
+
+e2e: setup ## contract suite and end-to-end tier on a real control plane (builds it once); KEEP=1 leaves one up to look at
+ifdef KEEP
+	$(BIN)/python -m tests.e2e.harness
+else
+	$(BIN)/pytest tests/e2e
+	$(BIN)/python -m tests.e2e.harness.contract
+endif
+
+bench: setup ## step counts and ratios, with their figures
+	$(BIN)/pytest tests/bench -s
+
+demo: setup ## the main job on the embedded API server, in under a minute
+	$(BIN)/python -m dra_operator.testing.demo
+
+lock: ## renew requirements.lock (needs uv)
+	uv pip compile --universal --generate-hashes --no-header --no-emit-index-url --no-annotate --python-version 3.11 --extra testing --group dev pyproject.toml -o requirements.lock
+
+check: test e2e ## everything that a reviewer runs
+
+clean: ## remove what the verbs have made
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

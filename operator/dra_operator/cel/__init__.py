@@ -1,0 +1,1 @@
+"""Placeholder docstring of cel; its engineer writes it."""

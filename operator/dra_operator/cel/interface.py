@@ -1,0 +1,38 @@
+"""What the allocator needs of a CEL engine, and nothing else (cel.md, section 5).
+
+The engine behind it can be replaced without the allocator noticing. Implementations are pure: no I/O, no clocks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from dra_operator.features import Features
+    from dra_operator.model import Device, ResourceSlice
+
+
+class Selector(Protocol):
+    """One compiled expression."""
+
+    def matches(self, slice_: ResourceSlice, device: Device) -> bool:
+        """Whether the device meets it. Answers may be cached per slice object: slices are frozen.
+
+        Raises:
+            CelRuntimeError: the expression fails on this device; the text is upstream's where ours knows it (alloc L-4).
+            CelUnsupported: the engine cannot evaluate it on this device.
+        """
+        ...
+
+
+class SelectorCompiler(Protocol):
+    """Turns expressions into selectors; keeps what it compiled."""
+
+    def compile(self, expression: str, features: Features) -> Selector:
+        """Compile one expression in the environment that the features give (alloc L-6).
+
+        Raises:
+            CelCompileError: it does not compile.
+            CelUnsupported: it may be valid, but this engine cannot evaluate it.
+        """
+        ...

@@ -1,0 +1,1 @@
+"""Placeholder docstring of cli; its engineer writes it."""

@@ -1,0 +1,1 @@
+"""Placeholder docstring of cluster; its engineer writes it."""

@@ -1,0 +1,1 @@
+"""Placeholder docstring of controllers; its engineer writes it."""

@@ -1,0 +1,219 @@
+"""Every error of the project, in one tree.
+
+    DraError
+    ├── InvalidInput                what somebody wrote is wrong; names the object, the path in it, the remedy
+    │   ├── InvalidObject           an object of the API that cannot be decoded
+    │   ├── InvalidClaim            a claim (or a class that it names) that can never be allocated as written
+    │   ├── InvalidPool             a pool whose slices contradict each other
+    │   ├── InvalidQuantity         text that is no Kubernetes quantity
+    │   └── InvalidSettings         flags or environment
+    ├── Unsatisfied                 the input is fine, there is no allocation
+    │   ├── NoSolution              impossible as things are; carries reasons
+    │   ├── NodeFailure             this node cannot be judged (an invalid pool on it); others can
+    │   └── SearchLimitReached      gave up after that many steps: says nothing about possibility
+    ├── CelError                    an expression
+    │   ├── CelCompileError         does not compile in the DRA environment
+    │   ├── CelRuntimeError         compiles, and fails on this device
+    │   └── CelUnsupported          we cannot evaluate it (yet); never a wrong answer instead
+    ├── FeatureUnsupported          a feature of the input that is not built yet; names the feature
+    └── ApiError                    the API server or the way to it
+        ├── ApiConflict             409: stale resourceVersion or uid; read again
+        ├── ApiAlreadyExists        409 AlreadyExists
+        ├── ApiNotFound             404
+        ├── ApiForbidden            401, 403 (and 422 for missing rights on claims, cp V-78)
+        ├── ApiInvalid              422 and 400
+        ├── ApiGone                 410: the watch or list position is too old
+        ├── ApiThrottled            429, with the seconds to wait when the server names them
+        ├── ApiUnavailable          5xx, time-outs, refused connections
+        └── ApiNotServed            no usable version of a needed kind is served
+
+Foreign exceptions (aiohttp, celpy, msgspec, kopf) never leave the module that talks to that library.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class DraError(Exception):
+    """Root of the tree; never raised itself."""
+
+
+class InvalidInput(DraError):
+    """Somebody's input is wrong.
+
+    Args:
+        path: where in the object, e.g. `spec.devices.requests[0].exactly.count`; empty for the object as a whole.
+        message: what is wrong and how to mend it.
+    """
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(f"{path}: {message}" if path else message)
+        self.path = path
+        self.message = message
+
+
+class InvalidObject(InvalidInput):
+    """An object of the API that cannot be decoded.
+
+    Args:
+        ref: kind and name, e.g. `ResourceSlice node-1-gpu`.
+        path: where in the object.
+        message: what is wrong.
+    """
+
+    def __init__(self, ref: str, path: str, message: str) -> None:
+        super().__init__(path, message)
+        self.ref = ref
+
+    def __str__(self) -> str:
+        """The object, the path, the message."""
+        return f"{self.ref}: {super().__str__()}"
+
+
+class InvalidClaim(InvalidInput):
+    """A claim that can never be allocated as written (alloc E-6…E-12)."""
+
+
+class InvalidPool(InvalidInput):
+    """A pool whose slices contradict each other (alloc P-12). `path` is `<driver>/<pool>`."""
+
+
+class InvalidQuantity(InvalidInput):
+    """Text that is no Kubernetes quantity."""
+
+
+class InvalidSettings(InvalidInput):
+    """Flags or environment that cannot be used together or at all."""
+
+
+class Unsatisfied(DraError):
+    """The input is fine; there is no allocation now."""
+
+
+class NoSolution(Unsatisfied):
+    """No choice of devices satisfies the claims on this node.
+
+    Args:
+        reasons: one text a reason, most telling first; may be empty when nobody listened to the search.
+    """
+
+    def __init__(self, reasons: Sequence[str] = ()) -> None:
+        super().__init__("; ".join(reasons) or "cannot allocate all claims")
+        self.reasons = tuple(reasons)
+
+
+class NodeFailure(Unsatisfied):
+    """This node cannot be judged, others can (alloc E-1)."""
+
+
+class SearchLimitReached(Unsatisfied):
+    """The search gave up; that says nothing about whether a solution exists.
+
+    Args:
+        steps: search steps taken.
+    """
+
+    def __init__(self, steps: int) -> None:
+        super().__init__(f"gave up after {steps} search steps without an answer")
+        self.steps = steps
+
+
+class CelError(DraError):
+    """An expression that does not give a value."""
+
+
+class CelCompileError(CelError):
+    """The expression does not compile in the DRA environment."""
+
+
+class CelRuntimeError(CelError):
+    """The expression fails on this device."""
+
+
+class CelUnsupported(CelError):
+    """The engine cannot evaluate this expression; no answer is better than a wrong one."""
+
+
+class FeatureUnsupported(DraError):
+    """The input uses a feature that is not built yet.
+
+    Args:
+        feature: Kubernetes' name of the feature gate or field.
+        message: what uses it.
+    """
+
+    def __init__(self, feature: str, message: str) -> None:
+        super().__init__(f"{message}: {feature} is not supported yet")
+        self.feature = feature
+
+
+class ApiError(DraError):
+    """The API server refused, or could not be reached.
+
+    Args:
+        message: the server's own words where it sent any.
+        status: the HTTP status; 0 when there was no answer.
+    """
+
+    def __init__(self, message: str, *, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class ApiConflict(ApiError):
+    """The object changed since it was read, or is another one (uid); read again."""
+
+
+class ApiAlreadyExists(ApiError):
+    """An object of that name exists."""
+
+
+class ApiNotFound(ApiError):
+    """No such object, or no such kind."""
+
+
+class ApiForbidden(ApiError):
+    """Rights are missing."""
+
+
+class ApiInvalid(ApiError):
+    """The server refuses the object as it is."""
+
+
+class ApiGone(ApiError):
+    """The resourceVersion to go on from is too old; list again."""
+
+
+class ApiThrottled(ApiError):
+    """The server asks to slow down.
+
+    Args:
+        message: the server's words.
+        retry_after: seconds to wait; None when the server does not say.
+    """
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message, status=429)
+        self.retry_after = retry_after
+
+
+class ApiUnavailable(ApiError):
+    """No answer, or a 5xx: the write may or may not have happened.
+
+    Args:
+        message: what is known.
+        status: the HTTP status; 0 when there was no answer.
+        retry_after: seconds to wait; None when the server does not say.
+    """
+
+    def __init__(self, message: str, *, status: int = 0, retry_after: float | None = None) -> None:
+        super().__init__(message, status=status)
+        self.retry_after = retry_after
+
+
+class ApiNotServed(ApiError):
+    """No usable version of a needed kind is served."""

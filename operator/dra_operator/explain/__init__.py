@@ -1,0 +1,1 @@
+"""Placeholder docstring of explain; its engineer writes it."""

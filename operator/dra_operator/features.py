@@ -1,0 +1,67 @@
+"""Kubernetes' feature gates as data: which exist, what they default to, what the allocator calls them.
+
+One table for everybody. The allocator's switches carry the names of upstream's `structured.Features` (alloc G-2), so that a
+conformance case's `features` object decodes straight into `Features`.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Features(msgspec.Struct, frozen=True, rename="pascal"):
+    """Switches of the allocator; field names in JSON are upstream's (`AdminAccess`, …), absent means off (oracle 1.1)."""
+
+    admin_access: bool = False
+    compatibility_groups: bool = False
+    consumable_capacity: bool = False
+    derived_attributes: bool = False
+    device_binding_and_status: bool = False
+    device_taints: bool = False
+    fractional_capacity_range: bool = False
+    list_type_attributes: bool = False
+    optional_node_operations: bool = False
+    partitionable_devices: bool = False
+    prioritized_list: bool = False
+
+
+GATES: dict[str, tuple[str, ...]] = {
+    "admin_access": ("DRAAdminAccess",),
+    "compatibility_groups": ("DRADeviceCompatibilityGroups",),
+    "consumable_capacity": ("DRAConsumableCapacity",),
+    "derived_attributes": ("DRADerivedAttributes",),
+    "device_binding_and_status": ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"),
+    "device_taints": ("DRADeviceTaints",),
+    "fractional_capacity_range": ("DRAFractionalCapacityRange",),
+    "list_type_attributes": ("DRAListTypeAttributes",),
+    "optional_node_operations": ("DRAOptionalNodeOperations",),
+    "partitionable_devices": ("DRAPartitionableDevices",),
+    "prioritized_list": ("DRAPrioritizedList",),
+}
+"""Switch → the Kubernetes gates that must all be on for it (alloc G-2)."""
+
+DEFAULT_1_37 = Features(
+    admin_access=True,
+    consumable_capacity=True,
+    device_binding_and_status=True,
+    device_taints=True,
+    fractional_capacity_range=True,
+    partitionable_devices=True,
+    prioritized_list=True,
+)
+"""What a Kubernetes 1.37 control plane runs with by default (real-control-plane, section 4)."""
+
+NOT_BUILT: frozenset[str] = frozenset(
+    {
+        "admin_access",
+        "compatibility_groups",
+        "consumable_capacity",
+        "derived_attributes",
+        "device_binding_and_status",
+        "fractional_capacity_range",
+        "list_type_attributes",
+        "optional_node_operations",
+        "partitionable_devices",
+    }
+)
+"""Switches whose semantics the allocator does not have yet: what needs them is refused with a reason, never half-allocated."""

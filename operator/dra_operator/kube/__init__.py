@@ -1,0 +1,1 @@
+"""Placeholder docstring of kube; its engineer writes it."""

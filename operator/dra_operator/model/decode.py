@@ -1,0 +1,101 @@
+"""The one seam where objects of the API become values of the model.
+
+Feeds hand in raw JSON (bytes) or already parsed objects (Kopf); each (group version, kind) has one decoder. Other versions of
+`resource.k8s.io` will convert to the v1 form here, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from dra_operator.errors import InvalidObject, InvalidQuantity
+from dra_operator.quantity import Quantity
+
+from .claims import ResourceClaim, ResourceClaimTemplate
+from .devices import DeviceClass, DeviceTaintRule, ResourceSlice
+from .nodes import Node
+from .pods import Pod
+from .policy import AllocationPolicy
+
+if TYPE_CHECKING:
+    from .meta import Value
+
+KINDS: dict[str, type[Value]] = {
+    "AllocationPolicy": AllocationPolicy,
+    "DeviceClass": DeviceClass,
+    "DeviceTaintRule": DeviceTaintRule,
+    "Node": Node,
+    "Pod": Pod,
+    "ResourceClaim": ResourceClaim,
+    "ResourceClaimTemplate": ResourceClaimTemplate,
+    "ResourceSlice": ResourceSlice,
+}
+"""Kind → its value type. All of `resource.k8s.io/v1`, core/v1 and our own v1alpha1."""
+
+V = TypeVar("V")
+
+
+def decode_hook(wanted: type[Any], raw: object) -> object:
+    """Decode the types that JSON does not know: quantities, from strings or numbers.
+
+    Raises:
+        ValueError: msgspec turns it into a ValidationError that carries the path.
+    """
+    if wanted is Quantity:
+        try:
+            return Quantity.parse(raw)
+        except InvalidQuantity as error:
+            raise ValueError(str(error)) from error
+    raise NotImplementedError(wanted)
+
+
+def encode_hook(value: object) -> object:
+    """Encode quantities in canonical form."""
+    if isinstance(value, Quantity):
+        return str(value)
+    raise NotImplementedError(type(value))
+
+
+def from_json(wanted: type[V], raw: bytes | str) -> V:
+    """Decode one object from JSON text.
+
+    Raises:
+        InvalidObject: with the path of what does not fit.
+    """
+    try:
+        return msgspec.json.decode(raw, type=wanted, strict=True, dec_hook=decode_hook)
+    except msgspec.DecodeError as error:
+        raise _invalid(wanted, error) from error
+
+
+def from_object(wanted: type[V], raw: object) -> V:
+    """Decode one object from parsed JSON (dicts, lists, scalars).
+
+    Raises:
+        InvalidObject: with the path of what does not fit.
+    """
+    try:
+        return msgspec.convert(raw, type=wanted, strict=True, dec_hook=decode_hook)
+    except msgspec.ValidationError as error:
+        raise _invalid(wanted, error, _reference(raw)) from error
+
+
+def to_object(value: Value) -> dict[str, Any]:
+    """The JSON form of a value, defaults left out."""
+    encoded: dict[str, Any] = msgspec.to_builtins(value, enc_hook=encode_hook)
+    return encoded
+
+
+def _reference(raw: object) -> str:
+    metadata = raw.get("metadata") if isinstance(raw, dict) else None
+    if not isinstance(metadata, dict):
+        return ""
+    namespace, name = metadata.get("namespace"), metadata.get("name")
+    return f"{namespace}/{name}" if namespace else str(name)
+
+
+def _invalid(wanted: type[Any], error: msgspec.DecodeError, name: str = "") -> InvalidObject:
+    message, _, path = str(error).partition(" - at `$")
+    return InvalidObject(f"{wanted.__name__} {name}".strip(), path.rstrip("`").lstrip("."), message)

@@ -1,0 +1,183 @@
+"""Pods, as far as claims and placement read them (core/v1)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from dra_operator.quantity import Quantity
+
+from .meta import Condition, JsonObject, ObjectMeta, Value
+from .nodes import NodeSelector, NodeSelectorTerm, Toleration
+
+GATE = "dra-operator.io/allocate"
+"""Our scheduling gate (architecture, section 10)."""
+
+
+class PodResourceClaim(Value, frozen=True):
+    """One entry of `spec.resourceClaims`: a claim by name or by template."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
+class PodResourceClaimStatus(Value, frozen=True):
+    """Which claim an entry got; a None name means that none was needed (cp C-43)."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+
+
+class PodSchedulingGate(Value, frozen=True):
+    """A gate that holds the pod back from scheduling."""
+
+    name: str = ""
+
+
+class ContainerClaim(Value, frozen=True):
+    """A container's use of a pod claim, or of one request of it."""
+
+    name: str = ""
+    request: str = ""
+
+
+class ResourceRequirements(Value, frozen=True):
+    """Requests and limits of a container or pod."""
+
+    requests: dict[str, Quantity] = {}
+    limits: dict[str, Quantity] = {}
+    claims: tuple[ContainerClaim, ...] = ()
+
+
+class ContainerPort(Value, frozen=True):
+    """A port of a container; only host ports matter for placement."""
+
+    host_port: int = 0
+    container_port: int = 0
+    host_ip: str = msgspec.field(default="", name="hostIP")
+    protocol: str = "TCP"
+
+
+class Container(Value, frozen=True):
+    """A container or init container."""
+
+    name: str = ""
+    resources: ResourceRequirements = ResourceRequirements()
+    ports: tuple[ContainerPort, ...] = ()
+    restart_policy: str | None = None
+
+
+class PreferredSchedulingTerm(Value, frozen=True):
+    """A weighted node preference."""
+
+    weight: int = 0
+    preference: NodeSelectorTerm = NodeSelectorTerm()
+
+
+class NodeAffinity(Value, frozen=True):
+    """Required and preferred nodes; None and an empty selector differ (cp I-24)."""
+
+    required_during_scheduling_ignored_during_execution: NodeSelector | None = None
+    preferred_during_scheduling_ignored_during_execution: tuple[PreferredSchedulingTerm, ...] = ()
+
+
+class PodAffinityTerms(Value, frozen=True):
+    """Inter-pod (anti-)affinity: only whether there is a required one is read so far."""
+
+    required_during_scheduling_ignored_during_execution: tuple[JsonObject, ...] = ()
+    preferred_during_scheduling_ignored_during_execution: tuple[JsonObject, ...] = ()
+
+
+class Affinity(Value, frozen=True):
+    """Affinity of a pod."""
+
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinityTerms | None = None
+    pod_anti_affinity: PodAffinityTerms | None = None
+
+
+class PersistentVolumeClaimSource(Value, frozen=True):
+    """A volume by claim."""
+
+    claim_name: str = ""
+
+
+class Volume(Value, frozen=True):
+    """A volume; those that can bind the pod to a node are told apart."""
+
+    name: str = ""
+    persistent_volume_claim: PersistentVolumeClaimSource | None = None
+    ephemeral: JsonObject | None = None
+
+
+class PodSchedulingGroup(Value, frozen=True):
+    """The pod group that a pod belongs to (cp C-70)."""
+
+    pod_group_name: str | None = None
+
+
+class PodSpec(Value, frozen=True):
+    """What placement and claims read of a pod's spec."""
+
+    node_name: str = ""
+    scheduler_name: str = "default-scheduler"
+    scheduling_gates: tuple[PodSchedulingGate, ...] = ()
+    resource_claims: tuple[PodResourceClaim, ...] = ()
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    resources: ResourceRequirements | None = None
+    overhead: dict[str, Quantity] = {}
+    node_selector: dict[str, str] = {}
+    affinity: Affinity | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    topology_spread_constraints: tuple[JsonObject, ...] = ()
+    volumes: tuple[Volume, ...] = ()
+    host_network: bool = False
+    priority: int = 0
+    scheduling_group: PodSchedulingGroup | None = None
+
+
+class PodExtendedResourceClaimStatus(Value, frozen=True):
+    """The special claim behind a pod's extended resources (cp S-95)."""
+
+    resource_claim_name: str = ""
+
+
+class PodStatus(Value, frozen=True):
+    """What is read of a pod's status."""
+
+    phase: str = "Pending"
+    conditions: tuple[Condition, ...] = ()
+    resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
+    extended_resource_claim_status: PodExtendedResourceClaimStatus | None = None
+    nominated_node_name: str = ""
+
+
+class Pod(Value, frozen=True):
+    """A pod."""
+
+    metadata: ObjectMeta
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return self.metadata.key
+
+    @property
+    def uid(self) -> str:
+        """Its uid, which tells it from a later pod of the same name."""
+        return self.metadata.uid
+
+    @property
+    def is_done(self) -> bool:
+        """Terminal, or being deleted without ever having been bound (cp "pod done")."""
+        if self.status.phase in {"Succeeded", "Failed"}:
+            return True
+        return self.metadata.deletion_timestamp is not None and not self.spec.node_name
+
+    @property
+    def gate_names(self) -> tuple[str, ...]:
+        """Names of its gates, in order."""
+        return tuple(gate.name for gate in self.spec.scheduling_gates)

@@ -1,0 +1,1 @@
+"""Placeholder docstring of placement; its engineer writes it."""
