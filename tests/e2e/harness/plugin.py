@@ -1,0 +1,108 @@
+"""The pytest fixtures of the real control plane.
+
+`tests/e2e/conftest.py` imports them; other tiers that run against the real server (the contract suite) do the same. Per
+pytest run there is one control plane for each set of options, however many places ask for it. If it cannot be built or
+started, the tests fail: a skipped end-to-end tier would look like a passed one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pytest
+
+from tests.e2e.harness.build import Binaries, ensure_binaries
+from tests.e2e.harness.cluster import ControlPlane, Options
+from tests.e2e.harness.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from _pytest.capture import CaptureManager
+
+    from tests.e2e.harness.kubectl import Kubectl
+
+__all__ = [
+    "control_plane",
+    "control_plane_without_claim_controller",
+    "kubectl",
+    "namespace",
+    "shared_control_plane",
+    "workspace",
+]
+
+WITHOUT_CLAIM_CONTROLLER = Options(controllers=("*", "-resourceclaim-controller"))
+
+_running: pytest.StashKey[dict[str, ControlPlane]] = pytest.StashKey()
+
+
+def build_early(config: pytest.Config) -> Binaries:
+    """Builds outside of any test's time limit, and tells the waiting person so past pytest's capture."""
+    capture: CaptureManager | None = config.pluginmanager.getplugin("capturemanager")
+
+    def say(message: str) -> None:
+        if capture is None:
+            print(message, flush=True)
+            return
+        with capture.global_and_fixture_disabled():
+            print(f"\n{message}", flush=True)
+
+    return ensure_binaries(say)
+
+
+def shared_control_plane(config: pytest.Config, options: Options | None = None) -> ControlPlane:
+    """The run's control plane with these options, started at the first call and stopped at the end of the run."""
+    wanted = options or Options()
+    running = config.stash.setdefault(_running, {})
+    key = repr(wanted)
+    if key not in running:
+        running[key] = ControlPlane.start(wanted, build_early(config))
+        config.add_cleanup(running[key].stop)
+    return running[key]
+
+
+@pytest.fixture(scope="session")
+def control_plane(pytestconfig: pytest.Config) -> ControlPlane:
+    """Stock Kubernetes 1.37 with kwok nodes."""
+    return shared_control_plane(pytestconfig)
+
+
+@pytest.fixture(scope="session")
+def control_plane_without_claim_controller(pytestconfig: pytest.Config) -> ControlPlane:
+    """As `control_plane`, but nobody generates or releases claims (cp mode `replace`, `--generate-claims=always`)."""
+    return shared_control_plane(pytestconfig, WITHOUT_CLAIM_CONTROLLER)
+
+
+@pytest.fixture
+def workspace(control_plane: ControlPlane, request: pytest.FixtureRequest) -> Iterator[Workspace]:
+    """A namespace of the test's own, and a list of the cluster-scoped objects that it applied."""
+    yield from open_workspace(control_plane, request)
+
+
+@pytest.fixture
+def namespace(workspace: Workspace) -> str:
+    """Name of the test's own namespace."""
+    return workspace.namespace
+
+
+@pytest.fixture
+def kubectl(workspace: Workspace) -> Kubectl:
+    """Administrator's kubectl in the test's own namespace."""
+    return workspace.kubectl
+
+
+def open_workspace(where: ControlPlane, request: pytest.FixtureRequest) -> Iterator[Workspace]:
+    """For fixtures: a workspace on a certain control plane, closed after the test."""
+    opened = Workspace.create(where, _namespace_name(request.node.name))
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def _namespace_name(test: str) -> str:
+    """A readable name of a test that is a valid and new namespace name (63 characters at most)."""
+    readable = re.sub(r"[^a-z0-9]+", "-", test.lower()).strip("-")[:48].strip("-")
+    return f"{readable}-{uuid4().hex[:8]}"

@@ -1,0 +1,88 @@
+"""What one test may litter: a namespace of its own, and cluster-scoped objects that are gone when the test ends.
+
+Made by the fixture `workspace` of `plugin`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tests.e2e.harness.kubectl import Kubectl, KubectlError, to_yaml
+
+if TYPE_CHECKING:
+    from tests.e2e.harness.cluster import ControlPlane
+
+_ACCOUNT_TIMEOUT = 30.0
+
+
+@dataclass(slots=True)
+class Workspace:
+    """A test's corner of a control plane.
+
+    Attributes:
+        control_plane: Shared with other tests.
+        namespace: Own namespace; pods may be created at once.
+        kubectl: Administrator in that namespace.
+    """
+
+    control_plane: ControlPlane
+    namespace: str
+    kubectl: Kubectl
+    _cluster_scoped: list[tuple[str, str]] = field(default_factory=list)
+
+    @classmethod
+    def create(
+        cls, control_plane: ControlPlane, namespace: str, labels: dict[str, str] | None = None
+    ) -> Workspace:
+        """Makes the namespace and waits for its ServiceAccount `default`, without which no pod is accepted."""
+        metadata = {"name": namespace, "labels": labels or {}}
+        kubectl = control_plane.kubectl
+        kubectl.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+        inside = kubectl.in_namespace(namespace)
+        inside.until(
+            "serviceaccount", "default", lambda _: True, "made by its controller", timeout=_ACCOUNT_TIMEOUT
+        )
+        return cls(control_plane, namespace, inside)
+
+    def apply(self, *manifests: str | dict[str, Any]) -> None:
+        """Applies YAML texts and objects; what is not namespaced is deleted again with the workspace."""
+        text = "\n---\n".join(map(to_yaml, manifests))
+        applied = self.kubectl.apply(text, "--output=json")
+        self._remember(json.loads(applied))
+
+    def _remember(self, applied: dict[str, Any]) -> None:
+        items = applied.get("items", [applied])
+        for item in items:
+            if "namespace" not in item["metadata"]:
+                group = item["apiVersion"].rpartition("/")[0]
+                kind = f"{item['kind']}.{group}" if group else item["kind"]
+                self._cluster_scoped.append((kind, item["metadata"]["name"]))
+
+    def nodes_ready(self, *names: str) -> None:
+        """Waits until nodes are Ready and without the not-ready taint, so that pods may go there."""
+        for name in names:
+            self.kubectl.until("node", name, _usable, "Ready and untainted")
+
+    def close(self) -> None:
+        """Deletes pods first (their claims go with them), then the cluster-scoped objects, then the namespace.
+
+        Raises:
+            KubectlError: Something could not be deleted; the rest is deleted all the same.
+        """
+        failures: list[KubectlError] = []
+        steps = [("pod", "--all"), *reversed(self._cluster_scoped), ("namespace", self.namespace)]
+        for kind, name in steps:
+            try:
+                self.kubectl.delete(kind, name, wait=kind == "pod", flags=("--timeout=30s",))
+            except KubectlError as error:
+                failures.append(error)
+        if failures:
+            raise failures[0]
+
+
+def _usable(node: dict[str, Any]) -> bool:
+    ready = {"type": "Ready", "status": "True"}
+    conditions = node.get("status", {}).get("conditions", [])
+    return any(condition | ready == condition for condition in conditions) and not node["spec"].get("taints")
