@@ -22,6 +22,7 @@ import (
 	"os/signal"
 	"runtime"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"go.etcd.io/etcd/server/v3/etcdmain"
@@ -41,6 +42,7 @@ const (
 	keyMode    = 0o600
 	exitUsage  = 2
 	exitFailed = 1
+	grace      = 5 * time.Second
 )
 
 // Exits with the component's own status.
@@ -122,9 +124,13 @@ func guard(args []string) error {
 	return cmd.Wait()
 }
 
+// whenStdinEnds calls act once nobody holds the other end of the standard input any more, and ends the process for good if
+// it is still there some seconds later: kube-apiserver waits for an etcd that may have gone first.
 func whenStdinEnds(act func()) {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	act()
+	time.Sleep(grace)
+	os.Exit(exitFailed)
 }
 
 func fail(status int, err error) {

@@ -7,7 +7,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-from tests.e2e.harness.build import BuildError, ensure_binaries
+from tests.e2e.harness.build import BuildError
 from tests.e2e.harness.cluster import ControlPlane, Options, StartError
 
 if TYPE_CHECKING:
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.e2e.harness", description=__doc__)
-    parser.add_argument(
-        "--build-only", action="store_true", help="build the binaries, print their paths and exit"
-    )
     parser.add_argument(
         "--controllers", default="*", help="kube-controller-manager's list (default: %(default)s)"
     )
@@ -41,13 +38,8 @@ def _options(arguments: argparse.Namespace) -> Options:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Builds if needed, starts, prints the kubeconfig, waits for SIGINT or SIGTERM, stops."""
-    arguments = _arguments(argv)
     try:
-        binaries = ensure_binaries()
-        if arguments.build_only:
-            print(binaries.controlplane, binaries.kwok, sep="\n")
-            return 0
-        control_plane = ControlPlane.start(_options(arguments), binaries)
+        control_plane = ControlPlane.start(_options(_arguments(argv)))
     except (BuildError, StartError) as error:
         print(error, file=sys.stderr)
         return 1

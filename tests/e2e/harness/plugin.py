@@ -52,27 +52,36 @@ def build_early(config: pytest.Config) -> Binaries:
     return ensure_binaries(say)
 
 
-def shared_control_plane(config: pytest.Config, options: Options | None = None) -> ControlPlane:
-    """The run's control plane with these options, started at the first call and stopped at the end of the run."""
+def shared_control_plane(session: pytest.Session, options: Options | None = None) -> ControlPlane:
+    """The run's control plane with these options, started at the first call and stopped at the end of the run.
+
+    When tests failed, its logs are kept and their place is told.
+    """
     wanted = options or Options()
-    running = config.stash.setdefault(_running, {})
+    running = session.config.stash.setdefault(_running, {})
     key = repr(wanted)
     if key not in running:
-        running[key] = ControlPlane.start(wanted, build_early(config))
-        config.add_cleanup(running[key].stop)
+        running[key] = ControlPlane.start(wanted, build_early(session.config))
+        session.config.add_cleanup(lambda: _stop(running[key], failed=session.testsfailed > 0))
     return running[key]
 
 
+def _stop(control_plane: ControlPlane, *, failed: bool) -> None:
+    control_plane.stop(keep_logs=failed)
+    if failed:
+        print(f"logs of the control plane: {control_plane.folder}", flush=True)
+
+
 @pytest.fixture(scope="session")
-def control_plane(pytestconfig: pytest.Config) -> ControlPlane:
+def control_plane(request: pytest.FixtureRequest) -> ControlPlane:
     """Stock Kubernetes 1.37 with kwok nodes."""
-    return shared_control_plane(pytestconfig)
+    return shared_control_plane(request.session)
 
 
 @pytest.fixture(scope="session")
-def control_plane_without_claim_controller(pytestconfig: pytest.Config) -> ControlPlane:
-    """As `control_plane`, but nobody generates or releases claims (cp mode `replace`, `--generate-claims=always`)."""
-    return shared_control_plane(pytestconfig, WITHOUT_CLAIM_CONTROLLER)
+def control_plane_without_claim_controller(request: pytest.FixtureRequest) -> ControlPlane:
+    """As `control_plane`, but nobody generates or releases claims (`--generate-claims=always` is then ours)."""
+    return shared_control_plane(request.session, WITHOUT_CLAIM_CONTROLLER)
 
 
 @pytest.fixture
