@@ -1,1 +1,40 @@
-"""Placeholder docstring of placement; its engineer writes it."""
+"""Which pods, claims and requests are ours, and on which node a pod's claims can be had together.
+
+The allocation controller makes one `Placer` and asks it, pod by pod: `decide(pod)`, or `classify(pod)` and then
+`plan(pod, allocate)`. Answers are the frozen values of outcomes.py. Pure: reads the cluster model, writes nothing, and a dropped
+plan needs no undo.
+"""
+
+from .outcomes import (
+    Allocate,
+    ClaimDecision,
+    Classification,
+    Decision,
+    DeviceTally,
+    Ignore,
+    NodeFinding,
+    Outcome,
+    Plan,
+    Refuse,
+    Release,
+    Unplaced,
+    Verdict,
+    Wait,
+)
+
+__all__ = [
+    "Allocate",
+    "ClaimDecision",
+    "Classification",
+    "Decision",
+    "DeviceTally",
+    "Ignore",
+    "NodeFinding",
+    "Outcome",
+    "Plan",
+    "Refuse",
+    "Release",
+    "Unplaced",
+    "Verdict",
+    "Wait",
+]

@@ -1,0 +1,57 @@
+"""Scheduling constraints of a pod that placement does not evaluate (yet).
+
+Called by `Placer.classify`. A pod that has one is left alone, with the field and the way out in its event: pinning it to a
+node chosen without that constraint could strand it for good (cp I-27).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dra_operator.model import Pod, PodAffinityTerms
+
+
+def unevaluated_fields(pod: Pod) -> tuple[str, ...]:
+    """Paths of the fields that hold a required constraint which we do not evaluate, in the order of the spec."""
+    return (*_affinity_fields(pod), *_spread_fields(pod), *_volume_fields(pod))
+
+
+def refusal(fields: tuple[str, ...]) -> str:
+    """The sentence for the user: which fields, and what to do."""
+    shown = ", ".join(fields[:3]) + (f" and {len(fields) - 3} more" if len(fields) > 3 else "")  # noqa: PLR2004 -- three paths fit an event line
+    return (
+        f"not allocated: {shown} must hold on the chosen node, and the operator does not evaluate such constraints yet. "
+        "Make them preferences, pin the pod with a node affinity, or let kube-scheduler serve it: recreate the pod without "
+        "the gate and with devices of a pool that no AllocationPolicy owns"
+    )
+
+
+def _affinity_fields(pod: Pod) -> Iterator[str]:
+    affinity = pod.spec.affinity
+    if affinity is None:
+        return
+    if _is_required(affinity.pod_affinity):
+        yield "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+    if _is_required(affinity.pod_anti_affinity):
+        yield "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def _is_required(terms: PodAffinityTerms | None) -> bool:
+    return terms is not None and bool(terms.required_during_scheduling_ignored_during_execution)
+
+
+def _spread_fields(pod: Pod) -> Iterator[str]:
+    for index, constraint in enumerate(pod.spec.topology_spread_constraints):
+        if constraint.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule":
+            yield f"spec.topologySpreadConstraints[{index}]"
+
+
+def _volume_fields(pod: Pod) -> Iterator[str]:
+    for index, volume in enumerate(pod.spec.volumes):
+        if volume.persistent_volume_claim is not None:
+            yield f"spec.volumes[{index}].persistentVolumeClaim"
+        elif volume.ephemeral is not None:
+            yield f"spec.volumes[{index}].ephemeral"

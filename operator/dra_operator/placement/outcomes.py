@@ -1,0 +1,187 @@
+"""What placement answers, as frozen values; nothing here decides anything.
+
+`Placer` (plan.py) makes them, the allocation controller acts on them, `explain` turns them into sentences. They hold no live
+objects of the cluster model, only values, so that keeping one is safe.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dra_operator.model import AllocationResult, ResourceClaim
+
+
+@dataclass(frozen=True, slots=True)
+class Ignore:
+    """The pod is none of our business now: not gated by us, done, or nothing is left to do for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Take our gate off and touch nothing else: no claim of the pod is ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Not now; something else has to happen first, and a change of the model will tell.
+
+    Args:
+        reason: one word in CamelCase for events and metrics.
+        message: a sentence for the user with the next step; stable for equal states, so that events fold.
+        quiet: whether the user needs no event (it is the ordinary course of things).
+    """
+
+    reason: str
+    message: str
+    quiet: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Never, as things are written; somebody has to change an object.
+
+    Args:
+        reason: one word in CamelCase for events and metrics.
+        message: a sentence for the user that names what to change.
+    """
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Allocate:
+    """The pod's claims are ready to be placed; `Placer.plan` takes this.
+
+    Args:
+        ours: unallocated claims whose devices come from our pools, in pod order.
+        theirs: unallocated claims that kube-scheduler will allocate after the release, in pod order.
+        allocated: claims that hold an allocation already, whoever wrote it, in pod order.
+        reserve: those of `allocated` that are ours and do not name the pod in `reservedFor` yet.
+        bound_node: the node of a pod that is bound already (cp I-28); empty for gated pods.
+    """
+
+    ours: tuple[ResourceClaim, ...] = ()
+    theirs: tuple[ResourceClaim, ...] = ()
+    allocated: tuple[ResourceClaim, ...] = ()
+    reserve: tuple[ResourceClaim, ...] = ()
+    bound_node: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimDecision:
+    """One claim and the allocation chosen for it (without timestamp: the writer knows the time)."""
+
+    claim: ResourceClaim
+    allocation: AllocationResult
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A node and devices for all claims of a pod together.
+
+    Args:
+        node: where the pod can run.
+        ours: claims to allocate, with reservation for the pod.
+        reserve: allocated claims that only need the pod in `reservedFor`.
+        theirs: what kube-scheduler could choose on that node for its own claims. Never written; whoever commits the plan may
+            keep these devices reserved in the cluster model until kube-scheduler has allocated, so that two pods are not sent
+            after one device.
+    """
+
+    node: str
+    ours: tuple[ClaimDecision, ...] = ()
+    reserve: tuple[ResourceClaim, ...] = ()
+    theirs: tuple[ClaimDecision, ...] = ()
+
+
+class Verdict(Enum):
+    """How hopeless it is."""
+
+    NEVER = "never"
+    """No node could serve the pod even if nothing were in use: devices, classes, nodes or the pod must change."""
+
+    NOT_NOW = "not now"
+    """Something that is in use has to come free first."""
+
+    GAVE_UP = "gave up"
+    """The search stopped at its limit; says nothing about whether a solution exists."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceTally:
+    """Why the devices that one request could see on a node do not serve it.
+
+    Args:
+        claim: `namespace/name`.
+        request: name of the request, or `request/subrequest`.
+        device_class: name of the class.
+        wanted: how many devices it asks for; 0 for all.
+        seen: devices looked at.
+        rejected: reason → number of devices; reasons are the vocabulary of `tally.py`.
+    """
+
+    claim: str
+    request: str
+    device_class: str
+    wanted: int
+    seen: int
+    rejected: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFinding:
+    """Why one node, or many equal ones, cannot serve the pod.
+
+    Args:
+        node: name; empty when the finding stands for `count` nodes that were never looked at one by one.
+        reason: text in kube-scheduler's words ("Insufficient cpu"); nodes with equal texts fold into one part.
+        tallies: for device reasons, the requests that failed and what became of the devices.
+        lasting: whether only a change of specs, not freed devices or resources, can help.
+        gave_up: whether the search stopped at its limit.
+        count: nodes that the finding stands for.
+    """
+
+    node: str
+    reason: str
+    tallies: tuple[DeviceTally, ...] = ()
+    lasting: bool = False
+    gave_up: bool = False
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Unplaced:
+    """No node can serve the pod; `explain.explain` makes the sentence.
+
+    Args:
+        total: nodes of the cluster.
+        findings: one or more for each group of nodes, in the order of nodes.
+        overall: tallies over all pools, for requests whose devices are not on any node.
+    """
+
+    total: int
+    findings: tuple[NodeFinding, ...]
+    overall: tuple[DeviceTally, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """Never if every finding is lasting; gave up if a search stopped early; else not now."""
+        if any(finding.gave_up for finding in self.findings):
+            return Verdict.GAVE_UP
+        return Verdict.NEVER if all(finding.lasting for finding in self.findings) else Verdict.NOT_NOW
+
+
+Classification: TypeAlias = Ignore | Release | Wait | Refuse | Allocate
+"""What `Placer.classify` says of a pod."""
+
+Outcome: TypeAlias = Plan | Unplaced | Refuse | Wait
+"""What `Placer.plan` says of the claims of a pod."""
+
+Decision: TypeAlias = Ignore | Release | Wait | Refuse | Plan | Unplaced
+"""What `Placer.decide` says of a pod: classify, then plan."""
