@@ -1,0 +1,177 @@
+"""Who holds which device: the allocated state (alloc A-1…A-8), holders and doubles, and claims by owner.
+
+Fed by `model` with every change of a claim; placement reads the allocated state, controllers the rest. Whoever wrote an
+allocation, it counts (alloc A-3); decisions that are not written yet count as well (alloc A-4, cp I-53). Unlike upstream's
+sets these have reference counts: a device of two claims stays in use until both are rid of it (mends alloc A-6).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dra_operator.allocator.state import AllocatedState, SharedDeviceId
+from dra_operator.model import DeviceId, ResourceClaim
+from dra_operator.quantity import Quantity
+
+from .index import Groups
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from dra_operator.features import Features
+    from dra_operator.model import AllocationResult, DeviceRequestAllocationResult
+
+    from .store import Change
+
+
+def used_results(allocation: AllocationResult | None) -> Iterator[DeviceRequestAllocationResult]:
+    """The results that take something away from others: all but admin access (alloc A-2)."""
+    results = allocation.devices.results if allocation else ()
+    return (result for result in results if not result.admin_access)
+
+
+def used_devices(claim: ResourceClaim | None) -> frozenset[DeviceId]:
+    """The devices that a claim uses; empty when it is None, unallocated, or only looks on."""
+    return frozenset(result.device_id for result in used_results(claim.status.allocation if claim else None))
+
+
+def freed_devices(change: Change) -> frozenset[DeviceId]:
+    """The devices that a change of a claim may have given back; empty for other kinds."""
+    old, new = (side if isinstance(side, ResourceClaim) else None for side in (change.old, change.new))
+    return used_devices(old) - used_devices(new)
+
+
+class Holdings:
+    """Use of devices by holder: claims by their key, decisions in flight by the uid of their claim."""
+
+    def __init__(self, features: Features) -> None:
+        self._shares_count = features.consumable_capacity
+        self._dedicated: Groups[DeviceId, str] = Groups()
+        self._shared: Groups[SharedDeviceId, str] = Groups()
+        self._holders: Groups[DeviceId, str] = Groups()
+        self._capacity: dict[DeviceId, dict[str, Quantity]] = {}
+        self._uses: dict[str, AllocationResult] = {}
+        self._keys: dict[str, str] = {}
+        self._in_flight: dict[str, str] = {}
+        self._doubles: set[DeviceId] = set()
+        self._by_owner: Groups[str, ResourceClaim] = Groups()
+
+    # --- what readers ask
+
+    def allocated_state(self) -> AllocatedState:
+        """What is taken, for one decision: live views, good until the next change of the model."""
+        return AllocatedState(
+            devices=self._dedicated.groups(),
+            shared=self._shared.groups(),
+            capacity=self._capacity,
+        )
+
+    def holders(self, device_id: DeviceId) -> Sequence[str]:
+        """Keys of the claims that use the device, written or in flight, sorted; each once."""
+        return tuple(sorted({_claim_key(holder) for holder in self._holders.of(device_id)}))
+
+    def doubles(self) -> Mapping[DeviceId, Sequence[str]]:
+        """Devices that more than one claim holds although they are not shared, with the keys of those claims."""
+        return {device_id: self.holders(device_id) for device_id in sorted(self._doubles)}
+
+    def owned_by(self, pod_uid: str) -> Sequence[ResourceClaim]:
+        """Claims whose controller owner is that pod, by name (cp C-22)."""
+        return self._by_owner.of(pod_uid)
+
+    # --- what the model and the controllers tell
+
+    def claim_changed(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
+        """Take over one claim. Seeing it allocated, or gone, ends its reservation in flight."""
+        claim = new or old
+        assert claim is not None
+        uid = claim.metadata.uid
+        if new is None or new.is_allocated:
+            self.unreserve(uid)
+        if new is None:
+            del self._keys[uid]
+        else:
+            self._keys[uid] = new.key
+        self._set(claim.key, new.status.allocation if new else None)
+        self._by_owner.move(_owners(old), _owners(new), claim.key, new)
+
+    def reserve(self, claim_uid: str, allocation: AllocationResult) -> None:
+        """Count a decision that is being written, instead of an earlier one for the same claim.
+
+        Nothing happens if the claim is gone, or holds an allocation already: then that is the one that counts (cp V-53).
+        """
+        key = self._keys.get(claim_uid)
+        if key is not None and key not in self._uses:
+            self._in_flight[claim_uid] = key
+            self._set(_flight(claim_uid, key), allocation)
+
+    def unreserve(self, claim_uid: str) -> None:
+        """Forget a decision in flight; nothing happens if there is none."""
+        key = self._in_flight.pop(claim_uid, None)
+        if key is not None:
+            self._set(_flight(claim_uid, key), None)
+
+    def is_reserved(self, claim_uid: str) -> bool:
+        """Whether a decision for that claim is in flight (alloc H-3)."""
+        return claim_uid in self._in_flight
+
+    def _set(self, holder: str, allocation: AllocationResult | None) -> None:
+        before = self._uses.pop(holder, None)
+        if allocation is not None:
+            self._uses[holder] = allocation
+        if before == allocation:
+            return
+        self._count(before, -1)
+        self._count(allocation, 1)
+        self._dedicated.move(self._own(before), self._own(allocation), holder, holder)
+        self._shared.move(self._shares(before), self._shares(allocation), holder, holder)
+        touched, held = _devices(before), _devices(allocation)
+        self._holders.move(touched, held, holder, holder)
+        for device_id in touched | held:
+            self._judge(device_id)
+
+    def _own(self, allocation: AllocationResult | None) -> frozenset[DeviceId]:
+        results = used_results(allocation)
+        return frozenset(result.device_id for result in results if not self._is_share(result))
+
+    def _shares(self, allocation: AllocationResult | None) -> frozenset[SharedDeviceId]:
+        results = used_results(allocation)
+        return frozenset(
+            SharedDeviceId(item.device_id, item.share_id or "") for item in results if self._is_share(item)
+        )
+
+    def _is_share(self, result: DeviceRequestAllocationResult) -> bool:
+        return self._shares_count and result.share_id is not None
+
+    def _count(self, allocation: AllocationResult | None, sign: int) -> None:
+        """Add to, or take from, the consumed capacity of shared devices (alloc A-2, A-6)."""
+        for result in used_results(allocation):
+            if self._is_share(result) and result.consumed_capacity:
+                sums = self._capacity.setdefault(result.device_id, {})
+                for name, amount in result.consumed_capacity.items():
+                    sums[name] = Quantity(sums.get(name, Quantity(0)).nano + sign * amount.nano)
+                if not any(total.nano for total in sums.values()):
+                    del self._capacity[result.device_id]
+
+    def _judge(self, device_id: DeviceId) -> None:
+        if len(self.holders(device_id)) > 1 and self._dedicated.size(device_id):
+            self._doubles.add(device_id)
+        else:
+            self._doubles.discard(device_id)
+
+
+def _devices(allocation: AllocationResult | None) -> frozenset[DeviceId]:
+    return frozenset(result.device_id for result in used_results(allocation))
+
+
+def _flight(claim_uid: str, key: str) -> str:
+    """Name of the holder that stands for a decision in flight. A space is in no object key."""
+    return f"{key} {claim_uid}"
+
+
+def _claim_key(holder: str) -> str:
+    return holder.partition(" ")[0]
+
+
+def _owners(claim: ResourceClaim | None) -> tuple[str, ...]:
+    owner = claim.metadata.controller if claim else None
+    return (owner.uid,) if owner and (owner.api_version, owner.kind) == ("v1", "Pod") else ()

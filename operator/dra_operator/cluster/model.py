@@ -1,0 +1,228 @@
+"""The in-memory model of the cluster: one object that takes every change in, and answers what controllers and placement ask.
+
+Feeds call `apply` and `replace`, the writer's callers `assume`, controllers listen by `on_change`. Everything is synchronous and
+runs on one event loop: between two calls the model is consistent, and nothing in it waits, reads a clock or does I/O. The cost of
+taking an object in depends on that object, not on the size of the cluster. It must not decide anything.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from dra_operator.features import DEFAULT_1_37, Features
+from dra_operator.model import (
+    KINDS,
+    AllocationPolicy,
+    DeviceClass,
+    DeviceTaintRule,
+    Node,
+    Pod,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    ResourceSlice,
+)
+
+from .claims import Holdings
+from .ownership import Ownership
+from .pods import PodIndex
+from .resolution import PodClaim, resolve
+from .slices import SliceIndex
+from .store import Change, Store
+from .usage import NodeUsage, UsageIndex
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from dra_operator.allocator.state import AllocatedState
+    from dra_operator.model import AllocationResult, DeviceId, PoolId, Value
+
+
+class Cluster:
+    """What is known of the cluster.
+
+    The mappings `claims`, `pods`, `nodes`, `classes`, `templates`, `taint_rules`, `policies` and `published` (slices as drivers
+    publish them) are live and read-only, with `namespace/name` or the bare name as the key. `slices` is what the allocator
+    reads: the taints of DeviceTaintRules are merged in.
+
+    Args:
+        features: only whether shares of devices count as shares (alloc A-2) is read of it.
+    """
+
+    def __init__(self, features: Features = DEFAULT_1_37) -> None:
+        self.slices = SliceIndex()
+        self._holdings = Holdings(features)
+        self._pod_index = PodIndex()
+        self._usage = UsageIndex()
+        self._ownership = Ownership()
+        self._listeners: list[Callable[[Change], None]] = []
+        self._synced: set[str] = set()
+        self._stores: dict[str, Store[Any]] = {kind: self._store(kind) for kind in KINDS}
+        self._indexes: dict[str, tuple[Callable[[Any, Any], None], ...]] = {
+            "AllocationPolicy": (self._ownership.policy_changed,),
+            "DeviceTaintRule": (self.slices.rule_changed,),
+            "Pod": (self._pod_index.pod_changed, self._usage.pod_changed),
+            "ResourceClaim": (self._holdings.claim_changed,),
+            "ResourceSlice": (self.slices.slice_changed,),
+        }
+        self.claims: Mapping[str, ResourceClaim] = self._view("ResourceClaim")
+        self.pods: Mapping[str, Pod] = self._view("Pod")
+        self.nodes: Mapping[str, Node] = self._view("Node")
+        self.classes: Mapping[str, DeviceClass] = self._view("DeviceClass")
+        self.templates: Mapping[str, ResourceClaimTemplate] = self._view("ResourceClaimTemplate")
+        self.taint_rules: Mapping[str, DeviceTaintRule] = self._view("DeviceTaintRule")
+        self.policies: Mapping[str, AllocationPolicy] = self._view("AllocationPolicy")
+        self.published: Mapping[str, ResourceSlice] = self._view("ResourceSlice")
+
+    # --- taking changes in
+
+    def apply(self, event: str, obj: Value) -> None:
+        """Take a watch event in: `ADDED`, `MODIFIED` or `DELETED`. Repeated and late events change nothing.
+
+        Raises:
+            KeyError: the object is of no kind that the model keeps.
+        """
+        store = self._stores[type(obj).__name__]
+        if event == "DELETED":
+            store.delete(obj)
+        else:
+            store.upsert(obj)
+
+    def assume(self, obj: Value) -> None:
+        """Take the answer to an accepted write in, at once; its echo and older ones change nothing later (cp S-3)."""
+        self._stores[type(obj).__name__].upsert(obj)
+
+    def replace(self, kind: str, objects: Iterable[Value], resource_version: str = "") -> None:
+        """Take a full list in: objects that it lacks are gone. The kind counts as synced afterwards.
+
+        Args:
+            kind: the kind of all objects.
+            objects: the list.
+            resource_version: the list's own; what the model knows from later than that is kept, as the list cannot know of it.
+        """
+        self._stores[kind].replace(objects, int(resource_version) if resource_version.isdecimal() else None)
+        self.mark_synced(kind)
+
+    def on_change(self, listener: Callable[[Change], None]) -> None:
+        """Have a function called after every change, with the model already in its new state. It must not change the model."""
+        self._listeners.append(listener)
+
+    def mark_synced(self, kind: str) -> None:
+        """Note that the model holds all objects of a kind."""
+        self._synced.add(kind)
+
+    def is_synced(self, *kinds: str) -> bool:
+        """Whether these kinds have been taken in as a whole; without kinds: whether all have."""
+        return self._synced >= set(kinds or KINDS)
+
+    @property
+    def synced_kinds(self) -> AbstractSet[str]:
+        """The kinds that have been taken in as a whole."""
+        return frozenset(self._synced)
+
+    def is_gone(self, kind: str, uid: str) -> bool:
+        """Whether the object of that uid was seen to be deleted (the deleted-UID memory of cp C-4, C-61)."""
+        return self._stores[kind].is_gone(uid)
+
+    # --- claims and pods
+
+    def pod(self, uid: str) -> Pod | None:
+        """The pod of that uid; unlike `pods[key]` never its namesake."""
+        return self._pod_index.by_uid(uid)
+
+    def claims_of_pod(self, pod: Pod) -> Sequence[PodClaim]:
+        """What each entry of `spec.resourceClaims` resolves to, in order (cp C-10…C-13)."""
+        return tuple(resolve(pod, entry, self.claims) for entry in pod.spec.resource_claims)
+
+    def claims_owned_by(self, pod_uid: str) -> Sequence[ResourceClaim]:
+        """Claims that were generated for that pod, by name (cp C-22)."""
+        return self._holdings.owned_by(pod_uid)
+
+    def pods_of_claim(self, claim_key: str) -> Sequence[Pod]:
+        """Pods that name the claim, whether or not it exists, done pods included."""
+        return self._pod_index.of_claim(claim_key)
+
+    def pods_of_template(self, template_key: str) -> Sequence[Pod]:
+        """Pods that name the template (cp C-7)."""
+        return self._pod_index.of_template(template_key)
+
+    def pods_on_node(self, node_name: str) -> Sequence[Pod]:
+        """Pods bound to the node, done ones included."""
+        return self._pod_index.on_node(node_name)
+
+    def gated_pods(self) -> Sequence[Pod]:
+        """Pods that wait at our gate, oldest first; other gates may hold them, too."""
+        return self._pod_index.gated()
+
+    # --- who holds what
+
+    def allocated_state(self) -> AllocatedState:
+        """What is taken, in-flight decisions included: live views for one decision, good until the next change (alloc A-1)."""
+        return self._holdings.allocated_state()
+
+    def holders(self, device_id: DeviceId) -> Sequence[str]:
+        """Keys of the claims that use the device."""
+        return self._holdings.holders(device_id)
+
+    def doubles(self) -> Mapping[DeviceId, Sequence[str]]:
+        """Devices that several claims hold although they are not shared, with the keys of those claims."""
+        return self._holdings.doubles()
+
+    def reserve(self, claim_uid: str, allocation: AllocationResult) -> None:
+        """Count a decision as taken until the claim is seen allocated, or gone, or `unreserve` is called (cp I-53)."""
+        self._holdings.reserve(claim_uid, allocation)
+
+    def unreserve(self, claim_uid: str) -> None:
+        """Drop a decision in flight; nothing happens if there is none."""
+        self._holdings.unreserve(claim_uid)
+
+    def is_reserved(self, claim_uid: str) -> bool:
+        """Whether a decision for the claim is in flight."""
+        return self._holdings.is_reserved(claim_uid)
+
+    # --- nodes
+
+    def node_usage(self, node_name: str) -> NodeUsage:
+        """What is spoken for on a node by pods bound, placed or pinned there."""
+        return self._usage.of(node_name)
+
+    def place(self, pod_uid: str, node_name: str) -> None:
+        """Count a pod on a node until it is bound, done or gone, or `unplace` is called."""
+        self._usage.place(pod_uid, node_name)
+
+    def unplace(self, pod_uid: str) -> None:
+        """Take a placement back; nothing happens if there is none."""
+        self._usage.unplace(pod_uid)
+
+    # --- ownership
+
+    def owned(self, pool_id: PoolId) -> AllocationPolicy | None:
+        """The policy that rules the pool; None when it is not ours by any policy."""
+        return self._ownership.owner(pool_id)
+
+    def policies_matching(self, pool_id: PoolId) -> Sequence[AllocationPolicy]:
+        """All policies that select the pool, the ruling one first."""
+        return self._ownership.matching(pool_id)
+
+    def pools_of_policy(self, name: str) -> Sequence[PoolId]:
+        """The published pools that the policy of that name rules, sorted; overlapping policies do not share."""
+        policy = self.policies.get(name)
+        drivers = sorted({selector.driver for selector in policy.spec.pools}) if policy else []
+        pools = (pool_id for driver in drivers for pool_id in self.slices.pools_of_driver(driver))
+        return tuple(pool_id for pool_id in pools if self.owned(pool_id) is policy)
+
+    # --- inside
+
+    def _store(self, kind: str) -> Store[Any]:
+        return Store(lambda old, new: self._changed(kind, old, new))
+
+    def _view(self, kind: str) -> Mapping[str, Any]:
+        return MappingProxyType(self._stores[kind].objects)
+
+    def _changed(self, kind: str, old: Value | None, new: Value | None) -> None:
+        for update in self._indexes.get(kind, ()):
+            update(old, new)
+        change = Change(kind, old, new)
+        for listener in self._listeners:
+            listener(change)

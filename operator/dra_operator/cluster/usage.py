@@ -1,0 +1,226 @@
+"""What pods ask of a node, and how much of each node is spoken for.
+
+Fed by `model` with every change of a pod, and by the allocation controller with placements that are on their way. Placement
+compares a node's usage with what it can allocate, and computes the demand of a new pod with the same functions, so that the two
+never disagree. It must not know nodes: only names, so that pods may come before their node.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from dra_operator.quantity import Quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from dra_operator.model import Container, NodeSelectorRequirement, NodeSelectorTerm, Pod
+
+ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 -- compared with, never bound to
+
+_POD_LEVEL: Final = ("cpu", "memory")
+
+
+class HostPort(NamedTuple):
+    """A port of the node that a pod takes."""
+
+    ip: str
+    protocol: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeUsage:
+    """What is spoken for on one node.
+
+    Args:
+        requested: requests of its pods, by resource; base units. Resources that add up to zero are left out.
+        pods: number of pods.
+        ports: host ports taken; one entry a pod and port.
+    """
+
+    requested: Mapping[str, Quantity] = field(default_factory=dict)
+    pods: int = 0
+    ports: tuple[HostPort, ...] = ()
+
+
+EMPTY: Final = NodeUsage()
+
+
+def pod_requests(pod: Pod) -> dict[str, Quantity]:
+    """What a pod needs at its hungriest moment, as kube-scheduler counts it.
+
+    The larger of (containers and sidecars together) and (each init container with the sidecars started before it); where the pod
+    states requests of its own (cpu, memory, huge pages), those instead; its overhead on top. Requests that were resized in place
+    and not yet granted are not looked at.
+    """
+    totals = _container_requests(pod)
+    if pod.spec.resources is not None:
+        stated = pod.spec.resources.requests
+        totals |= {name: amount.nano for name, amount in stated.items() if _is_pod_level(name)}
+    for name, amount in pod.spec.overhead.items():
+        totals[name] = totals.get(name, 0) + amount.nano
+    return {name: Quantity(nano) for name, nano in totals.items()}
+
+
+def pod_ports(pod: Pod) -> tuple[HostPort, ...]:
+    """The host ports that a pod takes while it runs: those of its containers and sidecars."""
+    running = chain(pod.spec.containers, filter(_is_sidecar, pod.spec.init_containers))
+    ports = (port for container in running for port in container.ports if port.host_port)
+    return tuple(
+        HostPort(port.host_ip or ANY_ADDRESS, port.protocol or "TCP", port.host_port) for port in ports
+    )
+
+
+def pinned_node(pod: Pod) -> str:
+    """The one node that a released pod can go to because every affinity term of it says so; empty when there is none.
+
+    That is how a pod looks between our release and its binding (cp I-24), also to an operator that has just started. Only pods
+    with claims are looked at: the pods of DaemonSets are pinned in the same way, and may wait for their node for ever.
+    """
+    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
+    required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
+    if required is None or pod.spec.scheduling_gates or not pod.spec.resource_claims:
+        return ""
+    pins = {
+        _pin(term) for term in required.node_selector_terms if term.match_expressions or term.match_fields
+    }
+    return pins.pop() if len(pins) == 1 else ""
+
+
+class UsageIndex:
+    """Usage by node. A pod counts where it is bound, else where we have placed it, else where it is pinned."""
+
+    def __init__(self) -> None:
+        self._pods: dict[str, Pod] = {}
+        self._placed: dict[str, str] = {}
+        self._node_of: dict[str, str] = {}
+        self._nodes: dict[str, _Tally] = {}
+
+    def of(self, node_name: str) -> NodeUsage:
+        """The usage of a node; nothing for names that no pod is on."""
+        tally = self._nodes.get(node_name)
+        return tally.usage() if tally else EMPTY
+
+    def pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        """Take over one pod. A placement ends when the pod is bound, done or gone."""
+        pod = new or old
+        assert pod is not None
+        self._discount(pod.uid)
+        self._pods.pop(pod.uid, None)
+        if new is None or new.spec.node_name or new.is_done:
+            self._placed.pop(pod.uid, None)
+        if new is not None:
+            self._pods[new.uid] = new
+            self._count(new)
+
+    def place(self, pod_uid: str, node_name: str) -> None:
+        """Count a pod on a node before it is bound there. Nothing happens if the pod is gone, done or bound."""
+        pod = self._pods.get(pod_uid)
+        if pod is not None and not pod.spec.node_name and not pod.is_done:
+            self._discount(pod_uid)
+            self._placed[pod_uid] = node_name
+            self._count(pod)
+
+    def unplace(self, pod_uid: str) -> None:
+        """Take a placement back; nothing happens if there is none."""
+        if self._placed.pop(pod_uid, None) is not None:
+            self._discount(pod_uid)
+            self._count(self._pods[pod_uid])
+
+    def placement(self, pod_uid: str) -> str:
+        """The node that the pod is counted on; empty if on none."""
+        return self._node_of.get(pod_uid, "")
+
+    def _count(self, pod: Pod) -> None:
+        node_name = "" if pod.is_done else self._node_for(pod)
+        if node_name:
+            self._node_of[pod.uid] = node_name
+            self._nodes.setdefault(node_name, _Tally()).add(pod)
+
+    def _discount(self, pod_uid: str) -> None:
+        node_name = self._node_of.pop(pod_uid, "")
+        if node_name and self._nodes[node_name].remove(pod_uid):
+            del self._nodes[node_name]
+
+    def _node_for(self, pod: Pod) -> str:
+        return pod.spec.node_name or self._placed.get(pod.uid) or pinned_node(pod)
+
+
+class _Tally:
+    """Running sums of one node."""
+
+    def __init__(self) -> None:
+        self._ports: dict[str, tuple[HostPort, ...]] = {}
+        self._requests: dict[str, dict[str, Quantity]] = {}
+        self._sums: dict[str, int] = {}
+        self._usage: NodeUsage | None = None
+
+    def add(self, pod: Pod) -> None:
+        self._usage = None
+        self._ports[pod.uid] = pod_ports(pod)
+        self._requests[pod.uid] = pod_requests(pod)
+        for name, amount in self._requests[pod.uid].items():
+            self._sums[name] = self._sums.get(name, 0) + amount.nano
+
+    def remove(self, pod_uid: str) -> bool:
+        """Whether the node is empty now."""
+        self._usage = None
+        del self._ports[pod_uid]
+        for name, amount in self._requests.pop(pod_uid).items():
+            self._sums[name] -= amount.nano
+        return not self._ports
+
+    def usage(self) -> NodeUsage:
+        if self._usage is None:
+            requested = {name: Quantity(nano) for name, nano in sorted(self._sums.items()) if nano}
+            ports = sorted(chain.from_iterable(self._ports.values()))
+            self._usage = NodeUsage(requested, len(self._ports), tuple(ports))
+        return self._usage
+
+
+def _container_requests(pod: Pod) -> dict[str, int]:
+    totals = _sum(pod.spec.containers)
+    for name, nano in _sum(filter(_is_sidecar, pod.spec.init_containers)).items():
+        totals[name] = totals.get(name, 0) + nano
+    for peak in _init_peaks(pod.spec.init_containers):
+        for name, nano in peak.items():
+            totals[name] = max(totals.get(name, 0), nano)
+    return totals
+
+
+def _init_peaks(init_containers: Sequence[Container]) -> Iterator[dict[str, int]]:
+    """What is needed while each plain init container runs: it, and the sidecars before it."""
+    sidecars: list[Container] = []
+    for container in init_containers:
+        if _is_sidecar(container):
+            sidecars.append(container)
+        else:
+            yield _sum([*sidecars, container])
+
+
+def _sum(containers: Iterator[Container] | Sequence[Container]) -> dict[str, int]:
+    totals: dict[str, int] = {}
+    for container in containers:
+        for name, amount in container.resources.requests.items():
+            totals[name] = totals.get(name, 0) + amount.nano
+    return totals
+
+
+def _is_sidecar(container: Container) -> bool:
+    return container.restart_policy == "Always"
+
+
+def _is_pod_level(resource: str) -> bool:
+    return resource in _POD_LEVEL or resource.startswith("hugepages-")
+
+
+def _pin(term: NodeSelectorTerm) -> str:
+    names = {field.values for field in term.match_fields if _names_a_node(field)}
+    return names.pop()[0] if len(names) == 1 else ""
+
+
+def _names_a_node(requirement: NodeSelectorRequirement) -> bool:
+    return (requirement.key, requirement.operator, len(requirement.values)) == ("metadata.name", "In", 1)
