@@ -68,6 +68,8 @@ class Workspace:
     def close(self) -> None:
         """Deletes pods first (their claims go with them), then the cluster-scoped objects, then the namespace.
 
+        Nothing is awaited but the pods. Custom objects lose their finalizers: who looked after them may run no more.
+
         Raises:
             KubectlError: Something could not be deleted; the rest is deleted all the same.
         """
@@ -75,11 +77,21 @@ class Workspace:
         steps = [("pod", "--all"), *reversed(self._cluster_scoped), ("namespace", self.namespace)]
         for kind, name in steps:
             try:
-                self.kubectl.delete(kind, name, wait=kind == "pod", flags=("--timeout=30s",))
+                self._delete(kind, name)
             except KubectlError as error:
                 failures.append(error)
         if failures:
             raise failures[0]
+
+    def _delete(self, kind: str, name: str) -> None:
+        self.kubectl.delete(kind, name, wait=kind == "pod", flags=("--timeout=30s",))
+        if _is_custom(kind) and self.kubectl.find(kind, name):
+            self.kubectl.patch(kind, name, {"metadata": {"finalizers": None}})
+
+
+def _is_custom(kind: str) -> bool:
+    group = kind.partition(".")[2]
+    return "." in group and not group.endswith(".k8s.io")
 
 
 def _usable(node: dict[str, Any]) -> bool:

