@@ -1,0 +1,250 @@
+"""HTTP to the API server: one session for watches, one for all the rest. Everything else in `kube` goes through here.
+
+aiohttp with raw bytes, since typed clients cost ten times more an answer. Every failure leaves as one of `errors.Api*`: no
+aiohttp exception passes this module. It retries one thing only, a 401 with renewed credentials (the server has done nothing
+then); what else may be tried again is for the caller to know. Tokens are never logged.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Self
+
+import aiohttp
+import msgspec
+
+from dra_operator import __version__
+from dra_operator.errors import ApiError, ApiUnavailable
+from dra_operator.model.decode import encode_hook
+
+from .credentials import Connection, Credentials, StaticCredentials, load_credentials
+from .failures import refusal
+from .timing import REAL, Timing
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+
+JSON = "application/json"
+MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+APPLY = "application/apply-patch+yaml"
+"""Server-side apply; JSON is YAML, so the body is JSON here too."""
+
+USER_AGENT = f"dra-operator/{__version__}"
+REQUEST_SECONDS = 30.0
+CONNECT_SECONDS = 10.0
+POOL_SIZE = 64
+"""Connections for everything but watches: twice the writers, so that reads find one, too."""
+
+BROKEN = (aiohttp.ClientError, TimeoutError, OSError)
+"""What aiohttp raises when the way to the server, or the answer, breaks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A successful answer."""
+
+    status: int
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One request, as often as it has to be sent."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    data: bytes | None
+    content_type: str
+    timeout: aiohttp.ClientTimeout
+
+
+class Api:
+    """The API server.
+
+    Args:
+        credentials: where it is and how to be let in.
+        timing: the clock.
+    """
+
+    def __init__(self, credentials: Credentials, timing: Timing = REAL) -> None:
+        self.credentials = credentials
+        self.timing = timing
+        self._watches = _session(limit=0)
+        self._calls = _session(limit=POOL_SIZE)
+        self._tls: tuple[Connection, ssl.SSLContext | bool] | None = None
+
+    @classmethod
+    async def connect(
+        cls, kubeconfig: str | None = None, context: str | None = None, timing: Timing = REAL
+    ) -> Self:
+        """Open the sessions for a kubeconfig (and context), or for the pod that we run in; nothing is sent yet.
+
+        Raises:
+            InvalidSettings: there is no usable configuration.
+            ApiUnavailable: an exec plug-in or token provider failed.
+        """
+        return cls(await load_credentials(kubeconfig, context, timing), timing)
+
+    @classmethod
+    def at(cls, server: str, token: str = "", timing: Timing = REAL) -> Self:
+        """Sessions for a server that needs no configuration; for tests, the demo and tools."""
+        authorization = f"Bearer {token}" if token else ""
+        return cls(StaticCredentials(Connection(server.rstrip("/"), authorization)), timing)
+
+    async def close(self) -> None:
+        """Close all connections; open streams end."""
+        await self._watches.close()
+        await self._calls.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Any = None,
+        content_type: str = JSON,
+        timeout: float = REQUEST_SECONDS,  # noqa: ASYNC109  # aiohttp's own time-out, told apart from cancellation
+    ) -> Answer:
+        """Send one request and read the whole answer.
+
+        Args:
+            method: HTTP's.
+            path: absolute, without the server.
+            query: unescaped.
+            body: JSON-like, or values of the model; None for none.
+            content_type: of the body.
+            timeout: seconds for all of it.
+
+        Raises:
+            ApiError: one of its subclasses for every refusal; `ApiUnavailable` when there was no (whole) answer.
+        """
+        data = None if body is None else msgspec.json.encode(body, enc_hook=encode_hook)
+        limits = aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_SECONDS)
+        call = _Call(method, path, query or {}, data, content_type, limits)
+        try:
+            async with self._open(self._calls, call) as response:
+                return Answer(response.status, await response.read())
+        except BROKEN as error:
+            raise _unavailable(call, error) from error
+
+    async def stream(
+        self,
+        path: str,
+        query: Mapping[str, str],
+        *,
+        inactivity: float,
+    ) -> AsyncGenerator[bytes, None]:
+        """Read the lines of an endless answer; an empty line first, as soon as the server has accepted.
+
+        Close the iterator (`contextlib.aclosing`) to end the request. A line that is cut off is not delivered.
+
+        Args:
+            path: absolute, without the server.
+            query: unescaped.
+            inactivity: seconds without a single byte after which the stream counts as dead.
+
+        Raises:
+            ApiError: as `request`; `ApiUnavailable` also when the stream breaks or falls silent.
+        """
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=inactivity)
+        call = _Call("GET", path, query, None, JSON, limits)
+        try:
+            async with self._open(self._watches, call) as response:
+                yield b""
+                async for line in _lines(response.content):
+                    yield line
+        except BROKEN as error:
+            raise _unavailable(call, error) from error
+
+    @contextlib.asynccontextmanager
+    async def _open(
+        self, session: aiohttp.ClientSession, call: _Call
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """An accepted answer; with other credentials after a 401, if there are any."""
+        connection = await self.credentials.current()
+        response = await self._send(session, call, connection)
+        if response.status == HTTPStatus.UNAUTHORIZED:
+            renewed = await self.credentials.renew(connection)
+            if renewed.authorization != connection.authorization:
+                response.release()
+                response = await self._send(session, call, renewed)
+        try:
+            if not HTTPStatus.OK <= response.status < HTTPStatus.MULTIPLE_CHOICES:
+                raise refusal(response.status, await response.read(), response.headers)
+            yield response
+        finally:
+            response.close() if session is self._watches else response.release()
+
+    async def _send(
+        self, session: aiohttp.ClientSession, call: _Call, connection: Connection
+    ) -> aiohttp.ClientResponse:
+        headers = {"Content-Type": call.content_type} if call.data is not None else {}
+        if connection.authorization:
+            headers["Authorization"] = connection.authorization
+        return await session.request(
+            call.method,
+            connection.server + call.path,
+            params=call.query,
+            data=call.data,
+            headers=headers,
+            timeout=call.timeout,
+            allow_redirects=False,
+            proxy=connection.proxy,
+            ssl=self._ssl(connection),
+            server_hostname=connection.tls_server_name,
+        )
+
+    def _ssl(self, connection: Connection) -> ssl.SSLContext | bool:
+        """The TLS context, built anew only when the facts have changed: building reads files."""
+        if self._tls is None or _tls_facts(self._tls[0]) != _tls_facts(connection):
+            self._tls = (connection, connection.ssl_context())
+        return self._tls[1]
+
+
+def _tls_facts(connection: Connection) -> tuple[object, ...]:
+    return (
+        connection.server,
+        connection.ca_file,
+        connection.certificate_file,
+        connection.key_file,
+        connection.verify,
+    )
+
+
+def _session(limit: int) -> aiohttp.ClientSession:
+    # Compression is declined: the way is short, and it would cost the API server more than us.
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=limit),
+        headers={"User-Agent": USER_AGENT, "Accept": JSON, "Accept-Encoding": "identity"},
+        cookie_jar=aiohttp.DummyCookieJar(),
+        trust_env=False,
+        read_bufsize=2**18,
+    )
+
+
+async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+    """Whole lines without their ends; aiohttp's own line reader refuses long ones, and watch events are long."""
+    rest = b""
+    async for chunk in content.iter_any():
+        *lines, rest = (rest + chunk).split(b"\n") if rest else chunk.split(b"\n")
+        for line in lines:
+            if line:
+                yield line
+
+
+def _unavailable(call: _Call, error: BaseException) -> ApiError:
+    what = str(error) or type(error).__name__
+    return ApiUnavailable(f"{call.method} {call.path}: {what}")

@@ -1,0 +1,96 @@
+"""Which kinds the API server serves, asked once at start. Nothing runs without the required ones.
+
+Discovery documents are read per group and version, as kubectl does for a known kind; no rights are needed beyond
+`system:discovery`, which every authenticated client has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from dra_operator.errors import ApiNotFound, ApiNotServed, ApiUnavailable
+
+from .kinds import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .api import Api
+    from .kinds import Kind
+
+
+class _Resource(msgspec.Struct, frozen=True):
+    name: str = ""
+    kind: str = ""
+
+
+class _ResourceList(msgspec.Struct, frozen=True):
+    resources: list[_Resource] = []
+
+
+class _Version(msgspec.Struct, frozen=True, rename="camel"):
+    git_version: str = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What was found.
+
+    Attributes:
+        server_version: e.g. `v1.37.2`.
+        kinds: those of the wanted kinds that are served, by name.
+        missing: the others; only optional ones, with what to do about it in their `remedy`.
+    """
+
+    server_version: str
+    kinds: dict[str, Kind]
+    missing: tuple[Kind, ...] = ()
+
+
+async def discover(api: Api, wanted: Iterable[Kind] = tuple(KINDS.values())) -> Served:
+    """Find out which kinds are served in the version that we speak.
+
+    Raises:
+        ApiNotServed: a required kind is not; names all of them and what to do.
+        ApiError: the server cannot be asked.
+    """
+    kinds = tuple(wanted)
+    plurals = {root: await _plurals(api, root) for root in dict.fromkeys(kind.root for kind in kinds)}
+    served = {kind.name: kind for kind in kinds if kind.plural in plurals[kind.root]}
+    missing = tuple(kind for kind in kinds if kind.name not in served)
+    version = await _server_version(api)
+    if any(kind.required for kind in missing):
+        raise ApiNotServed(_complaint(version, [kind for kind in missing if kind.required]))
+    return Served(version, served, missing)
+
+
+async def _plurals(api: Api, root: str) -> frozenset[str]:
+    try:
+        answer = await api.request("GET", root)
+    except ApiNotFound:
+        return frozenset()
+    try:
+        found = msgspec.json.decode(answer.body, type=_ResourceList)
+    except msgspec.DecodeError as error:
+        raise ApiUnavailable(f"GET {root}: no list of resources: {error}") from error
+    return frozenset(resource.name for resource in found.resources)
+
+
+async def _server_version(api: Api) -> str:
+    answer = await api.request("GET", "/version")
+    try:
+        return msgspec.json.decode(answer.body, type=_Version).git_version
+    except msgspec.DecodeError as error:
+        raise ApiUnavailable(f"GET /version: not a Kubernetes API server: {error}") from error
+
+
+def _complaint(version: str, missing: list[Kind]) -> str:
+    """One line a remedy, naming the kinds that it is for."""
+    by_remedy: dict[str, list[str]] = {}
+    for kind in missing:
+        by_remedy.setdefault(kind.remedy, []).append(str(kind))
+    lines = [f"{', '.join(names)}: {remedy}" for remedy, names in by_remedy.items()]
+    return f"the API server ({version}) does not serve what the operator needs. " + "; ".join(lines)

@@ -1,0 +1,116 @@
+"""The sync guard of kinds that Kopf feeds: it knows when they are complete, and finds what Kopf missed.
+
+Kopf does not say when its initial list is done, and never tells of objects that were deleted while its watch was broken. So each
+such kind is listed by ourselves, at start and then periodically, and the whole list goes to the sink, whose `replace` respects
+versions: what it has seen later than the list stays as it is, what the list lacks is gone. After the first one the kind
+is synced. Run as a supervised task; decides nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from dra_operator.errors import ApiError, ApiThrottled, ApiUnavailable
+
+from .listing import PAGE, Listing, list_all, metadata_of
+from .timing import REAL, Backoff, Timing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from dra_operator.model import Value
+
+    from .api import Api
+    from .feeds import Sink
+    from .kinds import Kind
+
+    Known = Callable[[str], Iterable[Value]]
+
+_log = logging.getLogger(__name__)
+
+SWEEP_SECONDS = 300.0
+"""Between two sweeps. Arbitrary: a device that a vanished claim seems to hold is idle for that long at worst."""
+
+
+class SyncGuard:
+    """Lists Kopf-fed kinds at start and from time to time.
+
+    Args:
+        api: the server.
+        kinds: that Kopf feeds.
+        sink: gets whole lists; must ignore what is older than it knows.
+        known: the objects of a kind that the sink holds; needed to keep the last good version of an unreadable object.
+        interval: seconds between sweeps of a kind.
+        timing: clock, sleep and dice.
+
+    Attributes:
+        synced: one event a kind, set once its first list has reached the sink.
+        swept: monotonic time of the last sweep a kind.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        kinds: Sequence[Kind],
+        sink: Sink,
+        known: Known,
+        interval: float = SWEEP_SECONDS,
+        timing: Timing = REAL,
+    ) -> None:
+        self.synced = {kind.name: asyncio.Event() for kind in kinds}
+        self.swept: dict[str, float] = {}
+        self._api = api
+        self._kinds = tuple(kinds)
+        self._sink = sink
+        self._known = known
+        self._interval = interval
+        self._timing = timing
+
+    async def run(self) -> None:
+        """Sweep until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for kind in self._kinds:
+                group.create_task(self._keep(kind), name=f"sync-{kind.plural}")
+
+    async def until_synced(self) -> None:
+        """Wait until every kind has been listed once; `run` must be running."""
+        for event in self.synced.values():
+            await event.wait()
+
+    async def sweep(self, kind: Kind) -> None:
+        """List a kind once and hand it over.
+
+        Raises:
+            ApiError: the list could not be had; the sink has not been touched.
+        """
+        listing = await list_all(self._api, kind, page=PAGE)
+        self._sink.replace(kind.name, self._with_unreadable(kind, listing), listing.version)
+        self.swept[kind.name] = self._timing.monotonic()
+        self.synced[kind.name].set()
+
+    def _with_unreadable(self, kind: Kind, listing: Listing) -> list[Value]:
+        """The list, with the last good versions of objects that cannot be read now."""
+        for rejected in listing.rejected:
+            self._sink.reject(kind.name, rejected.error, rejected.metadata)
+        unreadable = {rejected.metadata.uid for rejected in listing.rejected}
+        kept = [obj for obj in self._known(kind.name) if metadata_of(obj).uid in unreadable]
+        return listing.objects + kept
+
+    async def _keep(self, kind: Kind) -> None:
+        backoff = Backoff(self._timing)
+        while True:
+            try:
+                await self.sweep(kind)
+            except ApiError as error:
+                _log.warning("list of %s: %s; trying again", kind.plural, error)
+                await backoff.pause(_retry_after(error))
+                continue
+            backoff.reset()
+            # spread out, so that the kinds' lists do not fall together for ever
+            await self._timing.sleep(self._interval * self._timing.uniform(0.9, 1.1))
+
+
+def _retry_after(error: ApiError) -> float | None:
+    return error.retry_after if isinstance(error, ApiUnavailable | ApiThrottled) else None
