@@ -1,0 +1,197 @@
+"""Selectors of classes and requests against devices (alloc section 4).
+
+Used by `requests` (members of mode All), `search` (candidates) and ownership (`request_matches`). Use, taints and constraints are not
+looked at: the answer never depends on what is allocated (L-3).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from dra_operator.errors import (
+    CelCompileError,
+    CelError,
+    CelRuntimeError,
+    InvalidClaim,
+    InvalidInput,
+    InvalidPool,
+)
+from dra_operator.model import DeviceId
+
+from .nodes import node_matches
+from .pools import Candidate
+from .reporter import Rejection, Why
+from .unbuilt import gate_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dra_operator.cel.interface import Selector, SelectorCompiler
+    from dra_operator.features import Features
+    from dra_operator.model import (
+        Device,
+        DeviceClass,
+        DeviceSelector,
+        DeviceSubRequest,
+        ExactDeviceRequest,
+        PoolId,
+        ResourceSlice,
+    )
+
+    from .pools import View
+
+    AnyRequest = ExactDeviceRequest | DeviceSubRequest
+
+UNREADABLE: Final = "CEL expression empty (unsupported selector type?)"
+
+# A conjunction that begins with the driver's name; with `||` or a ternary anywhere in the text it may mean something else.
+_BOUND_TO_DRIVER = re.compile(
+    r"""\s*device\.driver\s*==\s*(?:"([^"\\]*)"|'([^'\\]*)')\s*(?:&&.*)?""", re.DOTALL
+)
+_MAY_ESCAPE = re.compile(r"\|\||(?<![.\[])\?")
+
+
+class Matcher:
+    """The selectors of a class and of a request, compiled when the first device is tested (alloc L-1, L-4).
+
+    Args:
+        compiler: keeps what it compiled.
+        features: the environment of the expressions.
+        owned: selectors with their owner as errors name it, class first.
+    """
+
+    def __init__(
+        self,
+        compiler: SelectorCompiler,
+        features: Features,
+        owned: Sequence[tuple[str, Why, Sequence[DeviceSelector]]],
+    ) -> None:
+        self._compiler = compiler
+        self._features = features
+        self._steps = [
+            (f"{owner}: selector #{index}", why, _expression(owner, index, selector))
+            for owner, why, selectors in owned
+            for index, selector in enumerate(selectors)
+        ]
+        self._compiled: list[Selector] = []
+
+    @property
+    def drivers(self) -> frozenset[str]:
+        """Drivers that the selectors visibly bind the request to; empty when the text does not show it."""
+        return frozenset(driver for _, _, expression in self._steps if (driver := bound_driver(expression)))
+
+    def refusal(self, candidate: Candidate) -> Rejection | None:
+        """The first selector that the device does not meet.
+
+        Raises:
+            CelError: with upstream's prefix; fatal for the whole call (alloc L-4).
+        """
+        for index, (where, why, expression) in enumerate(self._steps):
+            try:
+                if self._selector(index, expression).matches(candidate.slice_, candidate.device):
+                    continue
+            except CelError as error:
+                raise _located(error, where, candidate) from error
+            return Rejection(why, expression)
+        return None
+
+    def _selector(self, index: int, expression: str) -> Selector:
+        if index == len(self._compiled):
+            self._compiled.append(self._compiler.compile(expression, self._features))
+        return self._compiled[index]
+
+
+def _expression(owner: str, index: int, selector: DeviceSelector) -> str:
+    if selector.cel is None:
+        raise InvalidClaim("", f"{owner}, selector #{index}: {UNREADABLE}")
+    return selector.cel.expression
+
+
+def _located(error: CelError, where: str, candidate: Candidate) -> CelError:
+    match error:
+        case CelCompileError():
+            return CelCompileError(f"{where}: CEL compile error: {error}")
+        case CelRuntimeError():
+            return CelRuntimeError(f"{where} on device {candidate.id}: CEL runtime error: {error}")
+        case _:
+            return type(error)(f"{where} on device {candidate.id}: {error}")
+
+
+def bound_driver(expression: str) -> str | None:
+    """The driver whose devices alone can meet the expression, where its text says so.
+
+    Sound, not complete: None means "cannot tell".
+    """
+    found = _BOUND_TO_DRIVER.fullmatch(expression)
+    if found is None or _MAY_ESCAPE.search(expression):
+        return None
+    return found[1] if found[1] is not None else found[2]
+
+
+def matcher_of(
+    compiler: SelectorCompiler, features: Features, device_class: DeviceClass, entry: AnyRequest, claim: str
+) -> Matcher:
+    """The matcher of a request or sub-request; `claim` is how errors name the claim.
+
+    Raises:
+        InvalidClaim: the class has a selector of an unknown type.
+    """
+    owned = [
+        (f"class {device_class.metadata.name}", Why.CLASS_SELECTOR, device_class.spec.selectors),
+        (claim, Why.REQUEST_SELECTOR, entry.selectors),
+    ]
+    return Matcher(compiler, features, owned)
+
+
+def may_be_of(matcher: Matcher, pool_id: PoolId) -> bool:
+    """Whether a device of that pool could meet the selectors, as far as their text tells."""
+    return matcher.drivers <= {pool_id.driver}
+
+
+def not_selectable(features: Features, view: View, matcher: Matcher, position: int) -> Rejection | None:
+    """Why the device at that position is none that the request selects, or None (alloc L-1).
+
+    Raises:
+        CelError: a selector fails on it.
+        InvalidPool: its own node selector cannot be parsed.
+    """
+    candidate = view.candidates[position]
+    if candidate.device.binding_conditions and not features.device_binding_and_status:
+        return Rejection(Why.GATE_OFF, gate_of("device_binding_and_status"))
+    refusal = matcher.refusal(candidate)
+    if refusal is None and candidate.slice_.spec.per_device_node_selection and not _is_for(view, candidate):
+        return Rejection(Why.NODE)
+    return refusal
+
+
+def _is_for(view: View, candidate: Candidate) -> bool:
+    try:
+        return node_matches(view.node, candidate.device)
+    except InvalidInput as error:
+        raise InvalidPool(
+            str(candidate.id.pool_id), f"device {candidate.id}: failed to parse node selector: {error}"
+        ) from error
+
+
+def request_matches(
+    compiler: SelectorCompiler,
+    features: Features,
+    classes: Mapping[str, DeviceClass],
+    entry: AnyRequest,
+    slice_: ResourceSlice,
+    device: Device,
+) -> bool:
+    """Whether a device meets the class and the selectors of a request or sub-request, free or not, on whatever node.
+
+    Raises:
+        InvalidClaim: the class does not exist, or a selector is of an unknown type.
+        CelError: a selector does not compile or fails on this device.
+    """
+    device_class = classes.get(entry.device_class_name)
+    if device_class is None:
+        raise InvalidClaim(
+            "", f"could not retrieve device class {entry.device_class_name}: there is no such DeviceClass"
+        )
+    candidate = Candidate(DeviceId(*slice_.pool_id, device.name), slice_, device)
+    return matcher_of(compiler, features, device_class, entry, "claim").refusal(candidate) is None

@@ -1,0 +1,240 @@
+"""Which pools a node can see, in which order, and which of them can be used (alloc section 2).
+
+Called once per node and call by `search`'s caller. Generations, completeness and validity are decided here; selectors, taints and use are
+not looked at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dra_operator.errors import InvalidInput, InvalidPool
+from dra_operator.model import DeviceId
+
+from .nodes import node_matches
+from .reporter import Rejection, Why
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from dra_operator.features import Features
+    from dra_operator.model import CounterSet, Device, Node, PoolId, ResourceSlice
+
+    from .state import SliceSource
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A pool as one node sees it. Incomplete and invalid pools have no slices (alloc P-11, P-12).
+
+    Attributes:
+        slices: targeting the node and holding devices, in order (alloc P-14, P-16).
+        elsewhere: slices of the same generation for other nodes, where completeness had to be checked cluster-wide.
+        counter_sets: of the whole pool, by name.
+        problem: why nothing can be had from it.
+    """
+
+    id: PoolId
+    slices: tuple[ResourceSlice, ...] = ()
+    elsewhere: tuple[ResourceSlice, ...] = ()
+    counter_sets: tuple[CounterSet, ...] = ()
+    problem: Rejection | None = None
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether its driver has not published all of it."""
+        return self.problem is not None and self.problem.why is Why.POOL_INCOMPLETE
+
+    @property
+    def is_invalid(self) -> bool:
+        """Whether its slices contradict each other."""
+        return self.problem is not None and self.problem.why is Why.POOL_INVALID
+
+    @property
+    def sort_key(self) -> tuple[bool, bytes, bytes]:
+        """Pools with binding conditions last, then by driver and name, bytewise (alloc P-17, P-18)."""
+        waits = any(
+            device.binding_conditions is not None for slice_ in self.slices for device in slice_.spec.devices
+        )
+        return waits, self.id.driver.encode(), self.id.pool.encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A device that the search may take."""
+
+    id: DeviceId
+    slice_: ResourceSlice
+    device: Device
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What one node sees.
+
+    Attributes:
+        pools: all pools, unusable ones included, in order.
+        candidates: devices of the usable pools, in order (alloc S-9, S-10).
+    """
+
+    node: Node
+    pools: tuple[Pool, ...]
+    candidates: tuple[Candidate, ...]
+
+
+def view_of(source: SliceSource, node: Node, features: Features, *, strict: bool = False) -> View:
+    """Gather the pools of a node.
+
+    Args:
+        source: all slices.
+        node: the node.
+        features: decides which slices count (alloc P-2).
+        strict: a node selector that cannot be parsed fails everything, as upstream has it (alloc E-4); else its pool is invalid.
+
+    Raises:
+        InvalidPool: only when strict.
+    """
+    pools = tuple(sorted(_pools(source, node, features, strict=strict), key=lambda pool: pool.sort_key))
+    return View(node, pools, tuple(_candidates(pools)))
+
+
+def _candidates(pools: Iterable[Pool]) -> Iterator[Candidate]:
+    for pool in pools:
+        for slice_ in pool.slices:
+            for device in slice_.spec.devices:
+                yield Candidate(DeviceId(*pool.id, device.name), slice_, device)
+
+
+def _pools(source: SliceSource, node: Node, features: Features, *, strict: bool) -> Iterator[Pool]:
+    groups: dict[PoolId, list[ResourceSlice]] = {}
+    broken: dict[PoolId, str] = {}
+    for slices in (source.on_node(node.name), source.shared()):
+        for slice_ in slices:
+            try:
+                relevant = _is_relevant(slice_, node, features)
+            except InvalidInput as error:
+                broken[slice_.pool_id] = (
+                    f"failed to parse node selector of slice {slice_.metadata.name}: {error}"
+                )
+                if strict:
+                    raise InvalidPool(
+                        str(slice_.pool_id), f"gather pool information: {broken[slice_.pool_id]}"
+                    ) from error
+                continue
+            if relevant:
+                _collect(groups, slice_)
+    for pool_id in broken.keys() - groups.keys():
+        groups[pool_id] = []
+    for pool_id, collected in groups.items():
+        if pool_id in broken:
+            yield Pool(pool_id, problem=Rejection(Why.POOL_INVALID, broken[pool_id]))
+        elif pool := _pool(pool_id, collected, source, features):
+            yield pool
+
+
+def _collect(groups: dict[PoolId, list[ResourceSlice]], slice_: ResourceSlice) -> None:
+    """Keep the highest generation among the relevant slices (alloc P-7)."""
+    kept = groups.setdefault(slice_.pool_id, [])
+    generation = slice_.spec.pool.generation
+    if kept and generation > kept[0].spec.pool.generation:
+        kept.clear()
+    if not kept or generation == kept[0].spec.pool.generation:
+        kept.append(slice_)
+
+
+def _is_relevant(slice_: ResourceSlice, node: Node, features: Features) -> bool:
+    """Whether the node can use the slice (alloc P-2…P-6)."""
+    spec = slice_.spec
+    if not _is_understood(slice_, features):
+        return False
+    if spec.node_name or spec.all_nodes or spec.node_selector is not None:
+        return node_matches(node, spec)
+    if spec.per_device_node_selection:
+        return any(node_matches(node, device) for device in spec.devices)
+    return False
+
+
+def _is_understood(slice_: ResourceSlice, features: Features) -> bool:
+    """Whether the gates allow for the slice's features (alloc P-2; for groups oracle 7 no. 9)."""
+    spec = slice_.spec
+    if not features.partitionable_devices and (
+        spec.per_device_node_selection is not None or spec.shared_counters
+    ):
+        return False
+    return features.compatibility_groups or not _uses_groups(spec.devices)
+
+
+def _uses_groups(devices: Sequence[Device]) -> bool:
+    return any(taken.compatibility_groups for device in devices for taken in device.consumes_counters)
+
+
+def _pool(
+    pool_id: PoolId, relevant: list[ResourceSlice], source: SliceSource, features: Features
+) -> Pool | None:
+    """Decide completeness (alloc P-8…P-11) and validity; None for an obsolete pool."""
+    generation, expected = relevant[0].spec.pool.generation, relevant[0].spec.pool.resource_slice_count
+    everything = relevant
+    if len(relevant) != expected:
+        published = source.of_pool(pool_id)
+        if any(slice_.spec.pool.generation > generation for slice_ in published):
+            return None
+        everything = [slice_ for slice_ in published if slice_.spec.pool.generation == generation]
+    if len(everything) != expected:
+        return Pool(
+            pool_id,
+            problem=Rejection(Why.POOL_INCOMPLETE, f"{len(everything)} of {expected} slices are published"),
+        )
+    names = {slice_.metadata.name for slice_ in relevant}
+    others = [slice_ for slice_ in everything if slice_.metadata.name not in names]
+    return _validated(pool_id, relevant, others, features)
+
+
+def _by_name(slices: Iterable[ResourceSlice]) -> tuple[ResourceSlice, ...]:
+    return tuple(sorted(slices, key=lambda slice_: slice_.metadata.name.encode()))
+
+
+def _validated(
+    pool_id: PoolId, relevant: list[ResourceSlice], others: list[ResourceSlice], features: Features
+) -> Pool:
+    """Split by use and look for contradictions (alloc P-12…P-14)."""
+    counters = features.partitionable_devices
+    targeting = _by_name(slice_ for slice_ in relevant if not (counters and slice_.spec.shared_counters))
+    elsewhere = tuple(slice_ for slice_ in others if counters and not slice_.spec.shared_counters)
+    sets = (
+        [found for slice_ in _by_name((*relevant, *others)) for found in slice_.spec.shared_counters]
+        if counters
+        else []
+    )
+    problem = _duplicate_device(targeting)
+    if not problem and counters:
+        problem = _counter_problem(sets, (*targeting, *elsewhere))
+    if problem:
+        return Pool(pool_id, problem=Rejection(Why.POOL_INVALID, problem))
+    return Pool(pool_id, targeting, elsewhere, tuple(sets))
+
+
+def _duplicate_device(slices: Iterable[ResourceSlice]) -> str:
+    seen = set()
+    for slice_ in slices:
+        for device in slice_.spec.devices:
+            if device.name in seen:
+                return f"duplicate device name {device.name}"
+            seen.add(device.name)
+    return ""
+
+
+def _counter_problem(sets: Sequence[CounterSet], slices: Iterable[ResourceSlice]) -> str:
+    known = {found.name: found.counters for found in sets}
+    if len(known) < len(sets):
+        names = [found.name for found in sets]
+        return f"duplicate counter set name {next(name for name in names if names.count(name) > 1)}"
+    for slice_ in slices:
+        for device in slice_.spec.devices:
+            for taken in device.consumes_counters:
+                if taken.counter_set not in known:
+                    return f"counter set {taken.counter_set} not found"
+                for name in taken.counters:
+                    if name not in known[taken.counter_set]:
+                        return f"counter {name} not found in counter set {taken.counter_set}"
+    return ""

@@ -1,0 +1,278 @@
+"""Claims as the search wants them: validated, with their classes, and with the members of allocationMode All counted.
+
+Called once per node and call by `allocate`. Validation follows alloc E-6: claims in order,
+requests in order, then the limit, then the constraints; nothing of the search has run by then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from dra_operator.errors import FeatureUnsupported, InvalidClaim, InvalidPool, NodeFailure
+from dra_operator.model import ExactDeviceRequest
+
+from .constraints import Constraint, MatchAttribute
+from .matcher import UNREADABLE, Matcher, matcher_of, may_be_of, not_selectable
+from .reporter import RequestRef
+from .state import RESULTS_LIMIT
+from .unbuilt import constraint_needs, request_needs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from dra_operator.features import Features
+    from dra_operator.model import (
+        DeviceClass,
+        DeviceRequest,
+        DeviceSubRequest,
+        DeviceToleration,
+        PoolId,
+        ResourceClaim,
+    )
+
+    from .pools import Pool, View
+    from .state import Inputs, Options
+
+    AnyRequest = ExactDeviceRequest | DeviceSubRequest
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wanted:
+    """One request, or one alternative of a prioritized list.
+
+    Attributes:
+        ref: `request` or `request/subrequest`, as results name it (alloc O-2).
+        base: the top-level request.
+        number: devices to take.
+        members: for allocationMode All, positions in the view's candidates (alloc R-5); None for ExactCount.
+        constraints: those of the claim that apply to it, in order.
+    """
+
+    report: RequestRef
+    ref: str
+    base: str
+    number: int
+    members: tuple[int, ...] | None
+    device_class: DeviceClass
+    tolerations: tuple[DeviceToleration, ...]
+    matcher: Matcher
+    constraints: tuple[Constraint, ...] = ()
+
+    @property
+    def is_all(self) -> bool:
+        """Whether it asks for all matching devices."""
+        return self.members is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A top-level request: one entry, or the alternatives of a prioritized list in order."""
+
+    name: str
+    alternatives: tuple[Wanted, ...]
+    is_list: bool
+
+    @property
+    def minimum(self) -> int:
+        """Fewest devices that can satisfy it (alloc R-7)."""
+        return min(wanted.number for wanted in self.alternatives)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRequests:
+    """A claim, validated.
+
+    Attributes:
+        claim: as given.
+        requests: in claim order.
+        unsupported: what it uses that is not built.
+    """
+
+    claim: ResourceClaim
+    requests: tuple[Request, ...]
+    unsupported: FeatureUnsupported | None = None
+
+
+def claim_label(claim: ResourceClaim) -> str:
+    """`claim <namespace>/<name>`, or only the name (alloc E-14)."""
+    return f"claim {claim.metadata.key}"
+
+
+class Reader:
+    """Validates the claims of one call.
+
+    Args:
+        inputs: classes, features, compiler.
+        options: scopes of errors.
+        view: what the node sees.
+    """
+
+    def __init__(self, inputs: Inputs, options: Options, view: View) -> None:
+        self._inputs = inputs
+        self._options = options
+        self._view = view
+
+    def read(self, claim: ResourceClaim) -> ClaimRequests:
+        """Validate one claim.
+
+        Raises:
+            InvalidClaim: alloc E-6…E-9.
+            NodeFailure: mode All, and a pool that matters is incomplete or invalid (alloc E-13).
+            InvalidPool: the same in upstream's scope (BUG-10).
+            CelError: from counting the members of mode All.
+        """
+        constraints, requests, total = [], [], 0
+        for index, request in enumerate(claim.spec.devices.requests):
+            path = f"spec.devices.requests[{index}]"
+            requests.append(self._request(claim, request, path))
+            minimum = requests[-1].minimum
+            if total + minimum > RESULTS_LIMIT:
+                raise InvalidClaim(
+                    path,
+                    f"{claim_label(claim)}, request {request.name}: adding {minimum} devices exceeds the claim limit of "
+                    f"{RESULTS_LIMIT}, with {total} already accounted for",
+                )
+            total += minimum
+        for index, constraint in enumerate(claim.spec.devices.constraints):
+            if constraint.match_attribute is not None:
+                constraints.append(MatchAttribute(constraint, self._inputs.features))
+            elif constraint.distinct_attribute is None:
+                raise InvalidClaim(
+                    f"spec.devices.constraints[{index}]",
+                    f"{claim_label(claim)}, constraint #{index}: empty constraint (unsupported constraint type?)",
+                )
+        bound = tuple(_with_constraints(request, constraints) for request in requests)
+        return ClaimRequests(claim, bound, _unsupported(claim, self._inputs.features))
+
+    def _request(self, claim: ResourceClaim, request: DeviceRequest, path: str) -> Request:
+        self._check_gates(claim, request, path)
+        if request.first_available:
+            alternatives = tuple(
+                self._wanted(claim, request.name, sub, f"{path}.firstAvailable[{index}]")
+                for index, sub in enumerate(request.first_available)
+            )
+            return Request(request.name, alternatives, is_list=True)
+        if request.exactly is None:
+            raise InvalidClaim(
+                path, f"{claim_label(claim)}, request {request.name}: needs either exactly or firstAvailable"
+            )
+        return Request(
+            request.name,
+            (self._wanted(claim, request.name, request.exactly, f"{path}.exactly"),),
+            is_list=False,
+        )
+
+    def _check_gates(self, claim: ResourceClaim, request: DeviceRequest, path: str) -> None:
+        """Gates of the request as a whole (alloc E-7a, E-7b)."""
+        if request.first_available and not self._inputs.features.prioritized_list:
+            raise InvalidClaim(
+                path,
+                f"{claim_label(claim)}, request {request.name}: has subrequests, but the DRAPrioritizedList feature is disabled",
+            )
+        if self._inputs.features.consumable_capacity:
+            return
+        named: list[tuple[str, AnyRequest | None]] = [(f"request {request.name}", request.exactly)]
+        named += [(f"subrequest {sub.name}", sub) for sub in request.first_available]
+        for label, entry in named:
+            if entry is not None and entry.capacity is not None:
+                text = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
+                raise InvalidClaim(path, f"{claim_label(claim)}, {label}: {text}")
+
+    def _wanted(self, claim: ResourceClaim, base: str, entry: AnyRequest, path: str) -> Wanted:
+        """Validate one entry in the order of alloc E-7c…E-7g and count its devices."""
+        ref = base if isinstance(entry, ExactDeviceRequest) else f"{base}/{entry.name}"
+        label = (
+            f"{claim_label(claim)}, request {base if isinstance(entry, ExactDeviceRequest) else entry.name}"
+        )
+        device_class = self._check_entry(entry, path, label)
+        matcher = matcher_of(
+            self._inputs.selectors, self._inputs.features, device_class, entry, claim_label(claim)
+        )
+        members = self._members(matcher, label) if entry.allocation_mode == "All" else None
+        return Wanted(
+            report=RequestRef(claim.metadata.key, ref),
+            ref=ref,
+            base=base,
+            number=entry.count if members is None else len(members),
+            members=members,
+            device_class=device_class,
+            tolerations=entry.tolerations,
+            matcher=matcher,
+        )
+
+    def _check_entry(self, entry: AnyRequest, path: str, label: str) -> DeviceClass:
+        for index, selector in enumerate(entry.selectors):
+            if selector.cel is None:
+                raise InvalidClaim(f"{path}.selectors[{index}]", f"{label}, selector #{index}: {UNREADABLE}")
+        if getattr(entry, "admin_access", None) is not None and not self._inputs.features.admin_access:
+            raise InvalidClaim(
+                f"{path}.adminAccess", f"{label}: admin access is requested, but the feature is disabled"
+            )
+        if not entry.device_class_name:
+            raise InvalidClaim(
+                f"{path}.deviceClassName", f"{label}: missing device class name (unsupported request type?)"
+            )
+        device_class = self._inputs.classes.get(entry.device_class_name)
+        if device_class is None:
+            raise InvalidClaim(
+                f"{path}.deviceClassName",
+                f"{label}: could not retrieve device class {entry.device_class_name}: there is no such DeviceClass",
+            )
+        if entry.allocation_mode not in {"All", "ExactCount"}:
+            raise InvalidClaim(
+                f"{path}.allocationMode", f"{label}: unsupported count mode {entry.allocation_mode}"
+            )
+        if entry.count < 0:
+            raise InvalidClaim(f"{path}.count", f"{label}: the count {entry.count} is negative")
+        return device_class
+
+    def _members(self, matcher: Matcher, label: str) -> tuple[int, ...]:
+        """Positions of all selectable devices (alloc R-5)."""
+        members: list[int] = []
+        position = 0
+        for pool in self._view.pools:
+            if pool.problem is not None and self._concerns(pool.id, matcher):
+                self._fail_all(pool, label)
+            for slice_ in pool.slices:
+                for _ in slice_.spec.devices:
+                    if not_selectable(self._inputs.features, self._view, matcher, position) is None:
+                        members.append(position)
+                    position += 1
+        return tuple(members)
+
+    def _concerns(self, pool_id: PoolId, matcher: Matcher) -> bool:
+        """Whether devices of the pool could be members; upstream asks any pool of the node to be whole (alloc R-5)."""
+        return self._options.upstream_0_37 or may_be_of(matcher, pool_id)
+
+    def _fail_all(self, pool: Pool, label: str) -> None:
+        state = "being updated" if pool.is_incomplete else "invalid"
+        text = f"{label}: asks for all devices, but resource pool {pool.id} is currently {state}"
+        raise InvalidPool(str(pool.id), text) if self._options.upstream_0_37 else NodeFailure(text)
+
+
+def _with_constraints(request: Request, constraints: Sequence[Constraint]) -> Request:
+    """Give each alternative the constraints that apply to it."""
+    bound = tuple(
+        replace(
+            wanted,
+            constraints=tuple(found for found in constraints if found.applies_to(wanted.base, wanted.ref)),
+        )
+        for wanted in request.alternatives
+    )
+    return replace(request, alternatives=bound)
+
+
+def _unsupported(claim: ResourceClaim, features: Features) -> FeatureUnsupported | None:
+    """The first use of a feature that is not built, if any."""
+    return next(_unsupported_uses(claim, features), None)
+
+
+def _unsupported_uses(claim: ResourceClaim, features: Features) -> Iterator[FeatureUnsupported]:
+    for request in claim.spec.devices.requests:
+        for entry in (request.exactly, *request.first_available):
+            if entry is not None and (gate := request_needs(features, entry)):
+                yield FeatureUnsupported(gate, f"{claim_label(claim)}, request {request.name}")
+    for index, constraint in enumerate(claim.spec.devices.constraints):
+        if gate := constraint_needs(constraint):
+            yield FeatureUnsupported(gate, f"{claim_label(claim)}, constraint #{index}")

@@ -1,0 +1,116 @@
+"""What the allocator is given: slices, classes, what is taken, the compiler of selectors, and options.
+
+Built by `cluster` (live state), by explain's what-if questions and by tests; read by every module of the allocator. Values only: nothing
+here decides, and nothing here is changed by an allocation (alloc I-5).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from dra_operator.cel.interface import SelectorCompiler
+    from dra_operator.features import Features
+    from dra_operator.model import DeviceClass, DeviceId, PoolId, ResourceSlice
+    from dra_operator.quantity import Quantity
+
+RESULTS_LIMIT: Final = 32
+"""Devices that one claim can hold (alloc X-1, E-8, S-8)."""
+
+DEFAULT_MAX_STEPS: Final = 500_000
+"""Steps after which a search gives up: a few seconds of one core (measured: 0.2 to 0.5 million steps a second). Upstream has no
+limit of its own and ends by the scheduler's 10 s time-out; every problem of its own test table needs fewer than 100 steps."""
+
+
+class SliceSource(Protocol):
+    """The slices of the cluster, taints of DeviceTaintRules already merged in (alloc I-2, section 15)."""
+
+    def on_node(self, node_name: str) -> Sequence[ResourceSlice]:
+        """Slices whose `spec.nodeName` is that node, in a stable order."""
+        ...
+
+    def shared(self) -> Sequence[ResourceSlice]:
+        """Slices with no or an empty `spec.nodeName`, in a stable order."""
+        ...
+
+    def of_pool(self, pool_id: PoolId) -> Sequence[ResourceSlice]:
+        """All slices of that pool in the cluster, whatever node they are for (alloc P-9)."""
+        ...
+
+
+class SliceList:
+    """A slice source over a plain list: for what-if questions, conformance and tests."""
+
+    def __init__(self, slices: Iterable[ResourceSlice]) -> None:
+        self._on_node: dict[str, list[ResourceSlice]] = defaultdict(list)
+        self._shared: list[ResourceSlice] = []
+        self._of_pool: dict[PoolId, list[ResourceSlice]] = defaultdict(list)
+        for slice_ in slices:
+            node_name = slice_.spec.node_name
+            (self._on_node[node_name] if node_name else self._shared).append(slice_)
+            self._of_pool[slice_.pool_id].append(slice_)
+
+    def on_node(self, node_name: str) -> Sequence[ResourceSlice]:
+        """See SliceSource."""
+        return self._on_node.get(node_name, ())
+
+    def shared(self) -> Sequence[ResourceSlice]:
+        """See SliceSource."""
+        return self._shared
+
+    def of_pool(self, pool_id: PoolId) -> Sequence[ResourceSlice]:
+        """See SliceSource."""
+        return self._of_pool.get(pool_id, ())
+
+
+class SharedDeviceId(NamedTuple):
+    """One share of a shareable device; the share id is empty when the claim recorded none."""
+
+    device: DeviceId
+    share_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class AllocatedState:
+    """What all claims of the cluster hold, in-flight decisions included (alloc section 14).
+
+    `devices` are dedicated devices; `shared` and `capacity` are shares and the sums that they consume.
+    """
+
+    devices: AbstractSet[DeviceId] = frozenset()
+    shared: AbstractSet[SharedDeviceId] = frozenset()
+    capacity: Mapping[DeviceId, Mapping[str, Quantity]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """One consistent view of the cluster (alloc I-1, A-5). Can serve many nodes and many calls."""
+
+    features: Features
+    classes: Mapping[str, DeviceClass]
+    slices: SliceSource
+    allocated: AllocatedState
+    selectors: SelectorCompiler
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to allocate.
+
+    Attributes:
+        upstream_0_37: upstream's scopes of errors and its open bugs BUG-9 and BUG-10, for comparison with it; off in the product
+            (docs/decisions/0004-errors-by-scope.md).
+        upstream_experimental: together with `upstream_0_37`, what upstream's experimental copy does differently (oracle 7 no. 6).
+        ignored_taints: keys of device taints that do not matter to this allocator: the mark on its own pools.
+        max_steps: search steps before `SearchLimitReached`; None for no limit.
+    """
+
+    upstream_0_37: bool = False
+    upstream_experimental: bool = False
+    ignored_taints: frozenset[str] = frozenset()
+    max_steps: int | None = DEFAULT_MAX_STEPS
