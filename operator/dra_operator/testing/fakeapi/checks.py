@@ -1,0 +1,145 @@
+"""The small checks that validation is made of, with the words of apimachinery's field errors.
+
+Called by the modules in `rules`. Each check returns causes and never raises: validation collects all errors of an object.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from dra_operator.testing.fakeapi.failures import Cause
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_QUALIFIED = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+_LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
+
+_LABEL_HELP = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with"
+    " an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is"
+    " '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+)
+_SUBDOMAIN_HELP = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and"
+    " end with an alphanumeric character (e.g. 'example.com', regex used for validation is"
+    r" '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+
+
+def quoted(value: Any) -> str:
+    """A value as field errors print it."""
+    if value is None:
+        return "null"
+    if isinstance(value, str):
+        return f'"{value}"'
+    return json.dumps(value, separators=(",", ":"))
+
+
+def required(path: str, detail: str = "") -> Cause:
+    """The field must be there."""
+    return Cause(path, "FieldValueRequired", f"Required value: {detail}" if detail else "Required value")
+
+
+def wrong(path: str, value: Any, detail: str) -> Cause:
+    """The value is not allowed, for the reason in `detail`."""
+    return Cause(path, "FieldValueInvalid", f"Invalid value: {quoted(value)}: {detail}")
+
+
+def duplicate(path: str, value: Any) -> Cause:
+    """The value was there before."""
+    return Cause(path, "FieldValueDuplicate", f"Duplicate value: {quoted(value)}")
+
+
+def forbidden(path: str, detail: str) -> Cause:
+    """The field may not be there, or may not change."""
+    return Cause(path, "FieldValueForbidden", f"Forbidden: {detail}")
+
+
+def unsupported(path: str, value: Any, allowed: Iterable[str]) -> Cause:
+    """The value is none of the allowed ones."""
+    listed = ", ".join(f'"{item}"' for item in sorted(allowed))
+    return Cause(
+        path, "FieldValueNotSupported", f"Unsupported value: {quoted(value)}: supported values: {listed}"
+    )
+
+
+def too_many(path: str, actual: int, limit: int) -> Cause:
+    """The list is too long."""
+    return Cause(path, "FieldValueTooMany", f"Too many: {actual}: must have at most {limit} items")
+
+
+def too_long(path: str, limit: int) -> Cause:
+    """The text is too long."""
+    return Cause(path, "FieldValueTooLong", f"Too long: may not be more than {limit} bytes")
+
+
+def immutable(path: str, value: Any) -> Cause:
+    """The field may never change."""
+    return wrong(path, value, "field is immutable")
+
+
+def dns_label(path: str, value: Any) -> list[Cause]:
+    """RFC 1123 label, at most 63 characters."""
+    if not value:
+        return [required(path)]
+    if len(value) > 63:
+        return [wrong(path, value, "must be no more than 63 bytes")]
+    return [] if _LABEL.fullmatch(value) else [wrong(path, value, _LABEL_HELP)]
+
+
+def dns_subdomain(path: str, value: Any, limit: int = 253) -> list[Cause]:
+    """RFC 1123 subdomain."""
+    if not value:
+        return [required(path)]
+    if len(value) > limit:
+        return [too_long(path, limit)]
+    return [] if _SUBDOMAIN.fullmatch(value) else [wrong(path, value, _SUBDOMAIN_HELP)]
+
+
+def pool_name(path: str, value: Any) -> list[Cause]:
+    """Subdomains separated by slashes, at most 253 characters (cp V-54, V-90)."""
+    if not value:
+        return [required(path)]
+    if len(value) > 253:
+        return [too_long(path, 253)]
+    bad = [part for part in value.split("/") if not _SUBDOMAIN.fullmatch(part)]
+    return [wrong(path, part, _SUBDOMAIN_HELP) for part in bad]
+
+
+def label_key(path: str, value: Any) -> list[Cause]:
+    """A qualified name: optional subdomain prefix, slash, at most 63 characters."""
+    prefix, slash, name = value.rpartition("/")
+    if slash and not _SUBDOMAIN.fullmatch(prefix):
+        return [wrong(path, value, f"prefix part {_SUBDOMAIN_HELP}")]
+    if len(name) > 63 or not _QUALIFIED.fullmatch(name):
+        return [wrong(path, value, "name part must consist of alphanumeric characters, '-', '_' or '.'")]
+    return []
+
+
+def label_value(path: str, value: Any) -> list[Cause]:
+    """At most 63 characters."""
+    if isinstance(value, str) and len(value) <= 63 and _LABEL_VALUE.fullmatch(value):
+        return []
+    return [
+        wrong(
+            path,
+            value,
+            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.'",
+        )
+    ]
+
+
+def repeated(path: str, values: Sequence[Any], suffix: str = "") -> list[Cause]:
+    """Duplicates, each at its second place (cp V-2)."""
+    seen: list[Any] = []
+    causes = []
+    for index, value in enumerate(values):
+        if value in seen:
+            causes.append(duplicate(f"{path}[{index}]{suffix}", value))
+        seen.append(value)
+    return causes

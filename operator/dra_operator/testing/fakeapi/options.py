@@ -1,0 +1,60 @@
+"""Options of write requests, read from query and body.
+
+Called by `http`; `machinery` takes the result. In-process callers (stand-ins, tests) build them directly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dra_operator.testing.fakeapi.objects import Obj
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """Who writes, and how."""
+
+    manager: str = "fakeapi"
+    subresource: str = ""
+    force: bool = False
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    """metav1.DeleteOptions, as far as it is honoured. `grace` of None means the kind's default."""
+
+    grace: int | None = None
+    propagation: str = "Background"
+    uid: str | None = None
+    resource_version: str | None = None
+    dry_run: bool = False
+
+
+def write_options(query: Mapping[str, str], user_agent: str, subresource: str) -> WriteOptions:
+    """Options of a create, update or patch; without a field manager the program's name stands in, as on a real server."""
+    return WriteOptions(
+        manager=query.get("fieldManager") or user_agent.partition("/")[0] or "unknown",
+        subresource=subresource,
+        force=query.get("force") in ("true", "1"),
+        dry_run=query.get("dryRun") == "All",
+    )
+
+
+def delete_options(query: Mapping[str, str], body: Obj) -> DeleteOptions:
+    """Options of a delete: the body wins over the query."""
+    grace = body.get("gracePeriodSeconds", query.get("gracePeriodSeconds"))
+    preconditions = body.get("preconditions") or {}
+    orphan = body.get("orphanDependents")
+    legacy = "Orphan" if orphan else "Background"
+    return DeleteOptions(
+        grace=None if grace is None else int(grace),
+        propagation=body.get("propagationPolicy") or query.get("propagationPolicy") or legacy,
+        uid=preconditions.get("uid"),
+        resource_version=preconditions.get("resourceVersion"),
+        dry_run="All" in (body.get("dryRun") or ()) or query.get("dryRun") == "All",
+    )

@@ -1,0 +1,216 @@
+"""Validation and defaults of the spec of claims and templates (cp V-11 to V-13, V-20 to V-40, V-85).
+
+Called through `strategies`. CEL expressions are only measured, not compiled: the operator writes none.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from dra_operator.testing.fakeapi.checks import (
+    dns_label,
+    dns_subdomain,
+    immutable,
+    label_key,
+    label_value,
+    quoted,
+    repeated,
+    required,
+    too_long,
+    too_many,
+    unsupported,
+    wrong,
+)
+from dra_operator.testing.fakeapi.objects import Obj, dicts, dig
+
+if TYPE_CHECKING:
+    from dra_operator.testing.fakeapi.failures import Cause
+
+_MODES = ("All", "ExactCount")
+_EFFECTS = ("NoExecute", "NoSchedule", "None")
+_BAD_REFERENCE = (
+    "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+)
+_ONE_OF = "exactly one of `exactly` or `firstAvailable` is required"
+
+
+def default_claim_spec(spec: Obj) -> None:
+    """Fill in allocationMode, count and toleration operators, in place (cp V-11 to V-13)."""
+    for request in dicts(dig(spec, "devices", "requests")):
+        for details in (*dicts([request.get("exactly")]), *dicts(request.get("firstAvailable"))):
+            mode = details.setdefault("allocationMode", "ExactCount")
+            if mode == "ExactCount" and not details.get("count"):
+                details["count"] = 1
+            for toleration in dicts(details.get("tolerations")):
+                toleration.setdefault("operator", "Equal")
+
+
+def references(claim: Obj) -> set[str]:
+    """The names by which results, constraints and config may call the requests of a claim."""
+    found: set[str] = set()
+    for request in dicts(dig(claim, "spec", "devices", "requests")):
+        name = request.get("name", "")
+        found.add(name)
+        found |= {f"{name}/{sub.get('name')}" for sub in dicts(request.get("firstAvailable"))}
+    return found
+
+
+def check_claim(claim: Obj) -> list[Cause]:
+    """Validation of a new claim."""
+    return check_claim_spec(claim.get("spec") or {}, "spec")
+
+
+def check_template(template: Obj) -> list[Cause]:
+    """Validation of a new template: the inner spec, and inner metadata of labels and annotations only."""
+    inner = dig(template, "spec", "metadata") or {}
+    causes = [
+        wrong(f"spec.metadata.{field}", inner[field], "must not be set")
+        for field in inner
+        if field not in ("labels", "annotations", "creationTimestamp")
+    ]
+    return [*causes, *check_claim_spec(dig(template, "spec", "spec") or {}, "spec.spec")]
+
+
+def check_spec_unchanged(new: Obj, old: Obj) -> list[Cause]:
+    """The spec of claims and templates is immutable (cp V-20, V-85)."""
+    return [] if new.get("spec") == old.get("spec") else [immutable("spec", new.get("spec"))]
+
+
+def check_claim_spec(spec: Obj, path: str) -> list[Cause]:
+    """Requests, constraints and config of one claim spec (cp V-21 to V-38)."""
+    devices = spec.get("devices") or {}
+    at = f"{path}.devices"
+    requests = list(dicts(devices.get("requests")))
+    if len(requests) > 32:
+        return [too_many(f"{at}.requests", len(requests), 32)]
+    known = references({"spec": spec})
+    causes: list[Cause] = []
+    for index, request in enumerate(requests):
+        causes += _check_request(request, f"{at}.requests[{index}]")
+    causes += repeated(f"{at}.requests", [request.get("name") for request in requests], ".name")
+    for index, constraint in enumerate(dicts(devices.get("constraints"))):
+        causes += _check_constraint(constraint, known, f"{at}.constraints[{index}]")
+    for index, config in enumerate(dicts(devices.get("config"))):
+        causes += check_config(config, known, f"{at}.config[{index}]")
+    return causes
+
+
+def _check_request(request: Obj, path: str) -> list[Cause]:
+    causes = dns_label(f"{path}.name", request.get("name"))
+    exactly, alternatives = request.get("exactly"), list(dicts(request.get("firstAvailable")))
+    if exactly is not None and alternatives:
+        return [*causes, wrong(path, request, _ONE_OF)]
+    if exactly is not None:
+        return [*causes, *_check_details(exactly, f"{path}.exactly")]
+    if not alternatives:
+        return [*causes, required(path, _ONE_OF)]
+    if len(alternatives) > 8:
+        return [*causes, too_many(f"{path}.firstAvailable", len(alternatives), 8)]
+    for index, sub in enumerate(alternatives):
+        causes += dns_label(f"{path}.firstAvailable[{index}].name", sub.get("name"))
+        causes += _check_details(sub, f"{path}.firstAvailable[{index}]")
+    return [*causes, *repeated(f"{path}.firstAvailable", [sub.get("name") for sub in alternatives], ".name")]
+
+
+def _check_details(details: Obj, path: str) -> list[Cause]:
+    causes = dns_subdomain(f"{path}.deviceClassName", details.get("deviceClassName"))
+    causes += check_selectors(details.get("selectors"), f"{path}.selectors")
+    causes += _check_count(details, path)
+    for index, toleration in enumerate(dicts(details.get("tolerations"))):
+        causes += check_toleration(toleration, f"{path}.tolerations[{index}]")
+    return causes
+
+
+def _check_count(details: Obj, path: str) -> list[Cause]:
+    mode, count = details.get("allocationMode"), details.get("count", 0)
+    if mode not in _MODES:
+        return [unsupported(f"{path}.allocationMode", mode, _MODES)]
+    if mode == "All" and count:
+        return [wrong(f"{path}.count", count, "must not be specified when allocationMode is 'All'")]
+    if mode == "ExactCount" and count < 1:
+        return [wrong(f"{path}.count", count, "must be greater than zero")]
+    return []
+
+
+def check_selectors(selectors: Any, path: str) -> list[Cause]:
+    """At most 32, each with a CEL expression of at most 10 KiB (cp V-25, V-26)."""
+    found = list(dicts(selectors))
+    if len(found) > 32:
+        return [too_many(path, len(found), 32)]
+    causes: list[Cause] = []
+    for index, selector in enumerate(found):
+        expression = dig(selector, "cel", "expression")
+        if selector.get("cel") is None:
+            causes.append(required(f"{path}[{index}].cel"))
+        elif not expression:
+            causes.append(required(f"{path}[{index}].cel.expression"))
+        elif len(expression.encode()) > 10_240:
+            causes.append(too_long(f"{path}[{index}].cel.expression", 10_240))
+    return causes
+
+
+def check_toleration(toleration: Obj, path: str) -> list[Cause]:
+    """Key, operator, value and effect (cp V-40)."""
+    key, operator = toleration.get("key", ""), toleration.get("operator", "")
+    causes = label_key(f"{path}.key", key) if key else []
+    if not key and operator != "Exists":
+        causes.append(wrong(f"{path}.operator", operator, "operator must be Exists when `key` is empty"))
+    if operator == "Equal":
+        causes += label_value(f"{path}.value", toleration.get("value", ""))
+    elif operator == "Exists" and toleration.get("value"):
+        causes.append(wrong(f"{path}.value", toleration["value"], "must be empty for operator `Exists`"))
+    elif operator not in ("Equal", "Exists"):
+        causes.append(unsupported(f"{path}.operator", operator, ("Equal", "Exists")))
+    if toleration.get("effect") and toleration["effect"] not in _EFFECTS:
+        causes.append(unsupported(f"{path}.effect", toleration["effect"], _EFFECTS))
+    return causes
+
+
+def check_references(names: Any, known: set[str], path: str) -> list[Cause]:
+    """Request references of a constraint or config entry (cp V-33)."""
+    found = list(names or ())
+    if len(found) > 32:
+        return [too_many(path, len(found), 32)]
+    causes = [
+        wrong(f"{path}[{i}]", name, _BAD_REFERENCE) for i, name in enumerate(found) if name not in known
+    ]
+    return [*causes, *repeated(path, found)]
+
+
+def check_reference(name: Any, known: set[str], path: str) -> list[Cause]:
+    """The request reference of an allocation result (cp V-54)."""
+    return [] if name in known else [wrong(path, name or "", _BAD_REFERENCE)]
+
+
+def _check_constraint(constraint: Obj, known: set[str], path: str) -> list[Cause]:
+    causes = check_references(constraint.get("requests"), known, f"{path}.requests")
+    if not constraint.get("matchAttribute") and not constraint.get("distinctAttribute"):
+        causes.append(required(path, "exactly one of `matchAttribute` or `distinctAttribute` is required"))
+    attribute = constraint.get("matchAttribute")
+    if attribute and "/" not in attribute:
+        causes.append(wrong(f"{path}.matchAttribute", attribute, "must include a domain"))
+    return causes
+
+
+def check_config(config: Obj, known: set[str] | None, path: str) -> list[Cause]:
+    """One config entry of a claim, class or allocation; without `known` it names no requests (cp V-35 to V-37)."""
+    causes = check_references(config.get("requests"), known, f"{path}.requests") if known is not None else []
+    opaque = config.get("opaque")
+    if opaque is None:
+        return [*causes, required(f"{path}.opaque")]
+    causes += dns_subdomain(f"{path}.opaque.driver", opaque.get("driver"), 63)
+    parameters = opaque.get("parameters")
+    if parameters is None:
+        causes.append(required(f"{path}.opaque.parameters"))
+    elif not isinstance(parameters, dict):
+        causes.append(
+            wrong(
+                f"{path}.opaque.parameters",
+                quoted(parameters),
+                "error parsing data as JSON: must be an object",
+            )
+        )
+    elif len(json.dumps(parameters)) > 10_240:
+        causes.append(too_long(f"{path}.opaque.parameters", 10_240))
+    return causes

@@ -1,0 +1,209 @@
+"""The embedded API server as a whole: start, stop, ways in.
+
+Used by tests in the same process (`async with FakeApi() as api`), by the demo and by `__main__`. Listens on loopback only, speaks
+plain HTTP and lets everybody do everything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Self
+
+import yaml
+from aiohttp import web
+
+from dra_operator.testing.fakeapi.crds import CRDS, CustomKinds
+from dra_operator.testing.fakeapi.garbage import GarbageCollector
+from dra_operator.testing.fakeapi.http import Face
+from dra_operator.testing.fakeapi.kinds import Kinds
+from dra_operator.testing.fakeapi.machinery import Machinery
+from dra_operator.testing.fakeapi.objects import Clock, Obj, Resource, utc_now
+from dra_operator.testing.fakeapi.standins import STANDINS, StandIn
+from dra_operator.testing.fakeapi.store import HISTORY, Change, Store
+from dra_operator.testing.fakeapi.watching import BOOKMARK_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+    from types import TracebackType
+
+    from dra_operator.testing.fakeapi.faults import Faults
+
+log = logging.getLogger(__name__)
+
+HOST = "127.0.0.1"
+_FIRST_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+
+
+class FakeApi:
+    """One embedded API server.
+
+    Args:
+        standins: names out of `standins.STANDINS`: `claims`, `binding`, `kubelet`, `gate`.
+        port: 0 takes a free one.
+        clock: what time it is; tests of leases and time-outs may bring their own.
+        history: changes kept per resource before watches get 410.
+        bookmark_seconds: how often idle watches get a bookmark.
+    """
+
+    def __init__(
+        self,
+        standins: Iterable[str] = (),
+        *,
+        port: int = 0,
+        clock: Clock = utc_now,
+        history: int = HISTORY,
+        bookmark_seconds: float = BOOKMARK_SECONDS,
+    ) -> None:
+        self.machinery = Machinery(Store(history), Kinds(), clock)
+        self._face = Face(self.machinery, bookmark_seconds=bookmark_seconds)
+        self._port = port
+        self._runner: web.AppRunner | None = None
+        self._soon: list[asyncio.Handle] = []
+        self._collector = GarbageCollector(self.machinery)
+        self._custom = CustomKinds(self.machinery)
+        self._standins: list[StandIn] = [STANDINS[name](self.machinery) for name in standins]
+        self.crashed: BaseException | None = None
+
+    # --- ways in
+
+    @property
+    def url(self) -> str:
+        """The base URL, once started."""
+        return f"http://{HOST}:{self._port}"
+
+    @property
+    def store(self) -> Store:
+        """The objects, for tests that look at or count them."""
+        return self.machinery.store
+
+    @property
+    def faults(self) -> Faults:
+        """The scripted faults."""
+        return self._face.faults
+
+    @property
+    def calls(self) -> list[tuple[object, int]]:
+        """Every resource request so far, with the code that it got."""
+        return [(call, code) for call, code in self._face.calls]
+
+    def objects(self, plural: str, group: str = "", namespace: str = "") -> list[Obj]:
+        """All objects of a kind, as stored."""
+        return [record.obj for record in self.store.items((group, plural), namespace)]
+
+    def create(self, obj: Obj, namespace: str = "") -> Obj:
+        """Create an object past HTTP, held to the same rules; returns it as stored.
+
+        Raises:
+            StatusError: as for a request.
+        """
+        kind = self.machinery.kinds.of(obj)
+        where = namespace or obj["metadata"].get("namespace") or ("default" if kind.namespaced else "")
+        return self.machinery.create(kind, where, obj).obj
+
+    def end_watches(self) -> None:
+        """End all watch streams now."""
+        self._face.end_watches()
+
+    def compact(self) -> None:
+        """Forget history and unfinished lists: resumed watches and old continue tokens get 410."""
+        self.store.compact()
+        self._face.reader.forget()
+
+    def kubeconfig(self) -> str:
+        """A kubeconfig for this server, as YAML."""
+        name = "fakeapi"
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": name, "cluster": {"server": self.url}}],
+            "users": [{"name": name, "user": {"token": "anything"}}],
+            "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+            "current-context": name,
+        }
+        return yaml.safe_dump(config, sort_keys=False)
+
+    def write_kubeconfig(self, path: Path) -> Path:
+        """Write `kubeconfig` to a file that only its owner reads."""
+        path.touch(mode=0o600)
+        path.write_text(self.kubeconfig())
+        return path
+
+    # --- life
+
+    async def start(self) -> None:
+        """Listen; returns when requests are served.
+
+        Raises:
+            OSError: the port is taken.
+        """
+        self._runner = web.AppRunner(self._face.app(), access_log=None, shutdown_timeout=1.0)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, HOST, self._port)
+        await site.start()
+        self._port = self._runner.addresses[0][1]
+        self._listen()
+        for name in _FIRST_NAMESPACES:
+            self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        for standin in self._standins:
+            standin.start(self._later)
+
+    async def stop(self) -> None:
+        """End streams, answer what is in flight, close the port."""
+        self._face.end_watches()
+        for handle in self._soon:
+            handle.cancel()
+        for standin in self._standins:
+            standin.stop()
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+        if self.crashed is not None:
+            raise self.crashed
+
+    # --- what happens after a write
+
+    def _listen(self) -> None:
+        self.store.listen(self._custom.changed, CRDS)
+        self.store.listen(lambda change: self._later(lambda: self._custom.establish(change)), CRDS)
+        self.store.listen_all(self._changed)
+
+    def _changed(self, change: Change, resource: Resource) -> None:
+        if resource == ("", "namespaces") and change.type == "ADDED":
+            self._later(lambda: self._furnish(change.record.obj["metadata"]["name"]))
+        if self._collector.changed(change, resource):
+            self._later(self._collector.collect)
+
+    def _furnish(self, namespace: str) -> None:
+        """Every namespace has a default service account, as kube-controller-manager sees to."""
+        key = (namespace, "default")
+        alive = self.store.get(("", "namespaces"), ("", namespace))
+        if alive is None or self.store.get(("", "serviceaccounts"), key) is not None:
+            return
+        if "deletionTimestamp" not in alive.obj["metadata"]:
+            account: Obj = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
+            self.create(account, namespace)
+
+    def _later(self, action: Callable[[], None]) -> None:
+        """Run `action` when the write that called for it has been answered; once, if asked several times meanwhile."""
+        loop = asyncio.get_running_loop()
+        self._soon = [handle for handle in self._soon if not handle.cancelled()][-64:]
+        self._soon.append(loop.call_soon(self._guarded, action))
+
+    def _guarded(self, action: Callable[[], None]) -> None:
+        """A stand-in that fails must not fail silently: the server remembers, and leaving the context raises."""
+        try:
+            action()
+        except Exception as error:  # a fault in a controller must reach the test, whatever it is
+            log.exception("a controller of the embedded API server failed")
+            self.crashed = self.crashed or error

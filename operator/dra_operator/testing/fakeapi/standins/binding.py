@@ -1,0 +1,118 @@
+"""Stand-in for kube-scheduler with its DRA plugin, without allocation: binds pods whose claims somebody has allocated.
+
+A pod is bound if it has no gate, all its claims exist and are allocated, and a node admits it, fits it and is selected by every
+allocation. A claim that is not reserved for the pod yet is reserved first. It never allocates and never takes an allocation away.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from dra_operator.testing.fakeapi.binding import bind
+from dra_operator.testing.fakeapi.objects import Key, Obj, Resource, copied, dicts, dig, meta, timestamp
+from dra_operator.testing.fakeapi.options import WriteOptions
+from dra_operator.testing.fakeapi.standins.base import StandIn
+from dra_operator.testing.fakeapi.standins.nodes import admits, fits, selects
+from dra_operator.testing.fakeapi.standins.resources import (
+    CLAIMS,
+    NODES,
+    PODS,
+    claims_of,
+    consumer_of,
+    reserved_for,
+)
+
+if TYPE_CHECKING:
+    from dra_operator.testing.fakeapi.store import Change, Record
+
+SCHEDULER = "default-scheduler"
+_ALL: Key = ("", "")
+
+
+class Binding(StandIn):
+    """The scheduler."""
+
+    name = "kube-scheduler"
+    watches = (PODS, CLAIMS, NODES)
+
+    def changed(self, _resource: Resource, _change: Change) -> None:
+        """Anything may make a pod fit: look at all that wait."""
+        self.touch(PODS, _ALL)
+
+    def look(self, _resource: Resource, _key: Key) -> None:
+        """One pass over all waiting pods, oldest first."""
+        waiting = [record for record in self.store.items(PODS) if _waits(record.obj)]
+        if not waiting:
+            return
+        by_node: dict[str, list[Obj]] = defaultdict(list)
+        for record in self.store.items(PODS):
+            if dig(record.obj, "spec", "nodeName") and dig(record.obj, "status", "phase") not in (
+                "Succeeded",
+                "Failed",
+            ):
+                by_node[record.obj["spec"]["nodeName"]].append(record.obj)
+        for record in sorted(waiting, key=lambda record: record.version):
+            self._schedule(record, by_node)
+
+    def _schedule(self, record: Record, by_node: dict[str, list[Obj]]) -> None:
+        pod = record.obj
+        key = (meta(pod)["namespace"], meta(pod)["name"])
+        claims = claims_of(self.store, pod)
+        if claims is None:
+            return
+        if any(dig(claim.obj, "status", "allocation") is None for claim in claims):
+            self._refuse(pod, key, "cannot allocate all claims: this server has no allocator of its own")
+            return
+        node = self._node_for(pod, claims, by_node)
+        if node is None:
+            self._refuse(pod, key, "no node is available")
+            return
+        for claim in claims:
+            if not reserved_for(claim.obj, pod):
+                self._reserve(claim.obj, pod)
+        target = {"target": {"kind": "Node", "name": node}, "metadata": {"uid": record.uid}}
+        by_node[node].append(bind(self.machinery, key, target).obj)
+
+    def _node_for(self, pod: Obj, claims: list[Record], by_node: dict[str, list[Obj]]) -> str | None:
+        selectors = [dig(claim.obj, "status", "allocation", "nodeSelector") for claim in claims]
+        for record in self.store.items(NODES):
+            node = record.obj
+            if any(selector and not selects(selector, node) for selector in selectors):
+                continue
+            name = str(meta(node)["name"])
+            if admits(node, pod) and fits(node, pod, by_node[name]):
+                return name
+        return None
+
+    def _reserve(self, claim: Obj, pod: Obj) -> None:
+        new = copied(claim)
+        new["status"]["reservedFor"] = [*(new["status"].get("reservedFor") or ()), consumer_of(pod)]
+        key = (meta(claim)["namespace"], meta(claim)["name"])
+        self.machinery.update(
+            self.machinery.kinds.stored(CLAIMS), key, new, WriteOptions(self.name, "status")
+        )
+
+    def _refuse(self, pod: Obj, key: Key, message: str) -> None:
+        """PodScheduled=False, written only if it says something new."""
+        new = copied(pod)
+        conditions = new["status"].setdefault("conditions", [])
+        present = [item for item in conditions if item.get("type") == "PodScheduled"]
+        if present and present[0].get("message") == message:
+            return
+        conditions[:] = [item for item in conditions if item.get("type") != "PodScheduled"]
+        condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+        now = timestamp(self.machinery.clock())
+        conditions.append({**condition, "lastProbeTime": None, "lastTransitionTime": now})
+        self.machinery.update(self.machinery.kinds.stored(PODS), key, new, WriteOptions(self.name, "status"))
+
+
+def _waits(pod: Obj) -> bool:
+    spec = pod.get("spec") or {}
+    if (
+        spec.get("nodeName")
+        or spec.get("schedulerName") != SCHEDULER
+        or list(dicts(spec.get("schedulingGates")))
+    ):
+        return False
+    return "deletionTimestamp" not in meta(pod)

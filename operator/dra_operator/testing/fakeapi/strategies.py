@@ -1,0 +1,131 @@
+"""Which kind has which defaults and validation: one table, looked up by `machinery` for every write.
+
+Kinds without a row take anything. Custom kinds get theirs from their schema (`schemas`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from dra_operator.testing.fakeapi import schemas
+from dra_operator.testing.fakeapi.failures import Cause
+from dra_operator.testing.fakeapi.kinds import DRA, Kind
+from dra_operator.testing.fakeapi.objects import Obj
+from dra_operator.testing.fakeapi.rules import claims, claimstatus, devices, poddefaults, pods
+
+Defaults = Callable[[Obj, datetime], None]
+Check = Callable[[Obj], list[Cause]]
+Compare = Callable[[Obj, Obj], list[Cause]]
+
+
+def _no_defaults(_obj: Obj, _now: datetime) -> None:
+    return
+
+
+def _no_check(_obj: Obj) -> list[Cause]:
+    return []
+
+
+def _no_compare(_new: Obj, _old: Obj) -> list[Cause]:
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """What is special about writing one kind. Defaults work in place, on objects that belong to the writer."""
+
+    on_create: Defaults = _no_defaults
+    on_write: Defaults = _no_defaults
+    check_create: Check = _no_check
+    check_update: Compare = _no_compare
+    check_status: Compare = _no_compare
+    status_keeps_metadata: bool = True
+    needs_version: bool = False
+
+
+def _default_claim(obj: Obj, _now: datetime) -> None:
+    claims.default_claim_spec(obj.setdefault("spec", {}))
+
+
+def _default_template(obj: Obj, _now: datetime) -> None:
+    claims.default_claim_spec(obj.setdefault("spec", {}).setdefault("spec", {}))
+
+
+def _default_namespace(obj: Obj, _now: datetime) -> None:
+    name = obj["metadata"].get("name", "")
+    obj["metadata"]["labels"] = {**(obj["metadata"].get("labels") or {}), "kubernetes.io/metadata.name": name}
+    obj["spec"] = {"finalizers": ["kubernetes"]}
+    obj["status"] = {"phase": "Active"}
+
+
+def _check_class_update(new: Obj, _old: Obj) -> list[Cause]:
+    return devices.check_class(new)
+
+
+def _check_rule_update(new: Obj, _old: Obj) -> list[Cause]:
+    return devices.check_rule(new)
+
+
+STRATEGIES: Mapping[tuple[str, str], Strategy] = {
+    ("", "Namespace"): Strategy(on_create=_default_namespace, status_keeps_metadata=False),
+    ("", "Node"): Strategy(status_keeps_metadata=False),
+    ("", "Pod"): Strategy(
+        on_create=poddefaults.default_pod,
+        check_create=pods.check_pod,
+        check_update=pods.check_pod_update,
+        check_status=pods.check_pod_status,
+        status_keeps_metadata=False,
+    ),
+    (DRA, "ResourceClaim"): Strategy(
+        on_create=_default_claim,
+        check_create=claims.check_claim,
+        check_update=claims.check_spec_unchanged,
+        check_status=claimstatus.check_claim_status,
+    ),
+    (DRA, "ResourceClaimTemplate"): Strategy(
+        on_create=_default_template,
+        check_create=claims.check_template,
+        check_update=claims.check_spec_unchanged,
+    ),
+    (DRA, "DeviceClass"): Strategy(check_create=devices.check_class, check_update=_check_class_update),
+    (DRA, "ResourceSlice"): Strategy(
+        on_write=devices.default_slice,
+        check_create=devices.check_slice,
+        check_update=devices.check_slice_update,
+    ),
+    (DRA, "DeviceTaintRule"): Strategy(
+        on_write=devices.default_rule,
+        check_create=devices.check_rule,
+        check_update=_check_rule_update,
+        needs_version=True,
+    ),
+    ("coordination.k8s.io", "Lease"): Strategy(needs_version=True),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): Strategy(needs_version=True),
+}
+
+_PLAIN = Strategy()
+
+
+def strategy_of(kind: Kind) -> Strategy:
+    """The row of `kind`; custom kinds are defaulted and checked by their schema."""
+    if kind.custom:
+        return _custom(kind.schema or {})
+    return STRATEGIES.get((kind.group, kind.kind), _PLAIN)
+
+
+def _custom(schema: Obj) -> Strategy:
+    def default(obj: Obj, _now: datetime) -> None:
+        schemas.fill_defaults(schema, obj)
+
+    def check(obj: Obj) -> list[Cause]:
+        return schemas.check(schema, obj)
+
+    def compare(new: Obj, _old: Obj) -> list[Cause]:
+        return schemas.check(schema, new)
+
+    return Strategy(
+        on_create=default, on_write=default, check_create=check, check_update=compare, check_status=compare,
+        needs_version=True,
+    )  # fmt: skip
