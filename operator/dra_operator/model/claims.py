@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from dra_operator.quantity import Quantity
 
 from .devices import DeviceId, DeviceSelector, OpaqueConfiguration
@@ -112,7 +114,7 @@ class DeviceRequestAllocationResult(Value, frozen=True):
     tolerations: tuple[DeviceToleration, ...] = ()
     binding_conditions: tuple[str, ...] = ()
     binding_failure_conditions: tuple[str, ...] = ()
-    share_id: str | None = None
+    share_id: str | None = msgspec.field(default=None, name="shareID")
     consumed_capacity: dict[str, Quantity] = {}
 
     @property
@@ -159,7 +161,7 @@ class AllocatedDeviceStatus(Value, frozen=True):
     driver: str = ""
     pool: str = ""
     device: str = ""
-    share_id: str | None = None
+    share_id: str | None = msgspec.field(default=None, name="shareID")
     conditions: tuple[Condition, ...] = ()
     data: JsonObject | None = None
 
