@@ -67,8 +67,8 @@ class Holdings:
         )
 
     def holders(self, device_id: DeviceId) -> Sequence[str]:
-        """Keys of the claims that use the device, written or in flight, sorted; each once."""
-        return tuple(sorted({_claim_key(holder) for holder in self._holders.of(device_id)}))
+        """Keys of the claims whose written allocation uses the device, sorted. Decisions in flight are not facts yet."""
+        return self._holders.of(device_id)
 
     def doubles(self) -> Mapping[DeviceId, Sequence[str]]:
         """Devices that more than one claim holds although they are not shared, with the keys of those claims."""
@@ -91,7 +91,7 @@ class Holdings:
             del self._keys[uid]
         else:
             self._keys[uid] = new.key
-        self._set(claim.key, new.status.allocation if new else None)
+        self._hold(claim.key, new.status.allocation if new else None)
         self._by_owner.move(_owners(old), _owners(new), claim.key, new)
 
     def reserve(self, claim_uid: str, allocation: AllocationResult) -> None:
@@ -114,7 +114,16 @@ class Holdings:
         """Whether a decision for that claim is in flight (alloc H-3)."""
         return claim_uid in self._in_flight
 
+    def _hold(self, key: str, allocation: AllocationResult | None) -> None:
+        """Take over what a claim has in its status."""
+        before, after = _devices(self._uses.get(key)), _devices(allocation)
+        self._set(key, allocation)
+        self._holders.move(before, after, key, key)
+        for device_id in before | after:
+            self._judge(device_id)
+
     def _set(self, holder: str, allocation: AllocationResult | None) -> None:
+        """Count what a claim, or a decision in flight, uses."""
         before = self._uses.pop(holder, None)
         if allocation is not None:
             self._uses[holder] = allocation
@@ -124,10 +133,6 @@ class Holdings:
         self._count(allocation, 1)
         self._dedicated.move(self._own(before), self._own(allocation), holder, holder)
         self._shared.move(self._shares(before), self._shares(allocation), holder, holder)
-        touched, held = _devices(before), _devices(allocation)
-        self._holders.move(touched, held, holder, holder)
-        for device_id in touched | held:
-            self._judge(device_id)
 
     def _own(self, allocation: AllocationResult | None) -> frozenset[DeviceId]:
         results = used_results(allocation)
@@ -153,7 +158,8 @@ class Holdings:
                     del self._capacity[result.device_id]
 
     def _judge(self, device_id: DeviceId) -> None:
-        if len(self.holders(device_id)) > 1 and self._dedicated.size(device_id):
+        holders = self._holders.of(device_id)
+        if len(holders) > 1 and not set(holders).isdisjoint(self._dedicated.of(device_id)):
             self._doubles.add(device_id)
         else:
             self._doubles.discard(device_id)
@@ -166,10 +172,6 @@ def _devices(allocation: AllocationResult | None) -> frozenset[DeviceId]:
 def _flight(claim_uid: str, key: str) -> str:
     """Name of the holder that stands for a decision in flight. A space is in no object key."""
     return f"{key} {claim_uid}"
-
-
-def _claim_key(holder: str) -> str:
-    return holder.partition(" ")[0]
 
 
 def _owners(claim: ResourceClaim | None) -> tuple[str, ...]:

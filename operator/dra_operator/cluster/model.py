@@ -93,15 +93,15 @@ class Cluster:
         """Take the answer to an accepted write in, at once; its echo and older ones change nothing later (cp S-3)."""
         self._stores[type(obj).__name__].upsert(obj)
 
-    def replace(self, kind: str, objects: Iterable[Value], resource_version: str = "") -> None:
+    def replace(self, kind: str, objects: Iterable[Value], version: str = "") -> None:
         """Take a full list in: objects that it lacks are gone. The kind counts as synced afterwards.
 
         Args:
             kind: the kind of all objects.
             objects: the list.
-            resource_version: the list's own; what the model knows from later than that is kept, as the list cannot know of it.
+            version: the list's resourceVersion; what the model knows from later than that stays, as the list cannot tell of it.
         """
-        self._stores[kind].replace(objects, int(resource_version) if resource_version.isdecimal() else None)
+        self._stores[kind].replace(objects, int(version) if version.isdecimal() else None)
         self.mark_synced(kind)
 
     def on_change(self, listener: Callable[[Change], None]) -> None:
@@ -162,7 +162,7 @@ class Cluster:
         return self._holdings.allocated_state()
 
     def holders(self, device_id: DeviceId) -> Sequence[str]:
-        """Keys of the claims that use the device."""
+        """Keys of the claims whose written allocation uses the device, by name; decisions in flight are not among them."""
         return self._holdings.holders(device_id)
 
     def doubles(self) -> Mapping[DeviceId, Sequence[str]]:

@@ -69,6 +69,7 @@ class Store(Generic[V]):
         if meta.uid in self._gone or (known is not None and not is_newer(obj, known)):
             return
         if known is not None and known.metadata.uid != meta.uid:
+            self._bury(known.metadata.uid)
             self._remove(known)
             known = None
         self.objects[meta.key] = obj
@@ -77,16 +78,20 @@ class Store(Generic[V]):
     def delete(self, obj: V) -> None:
         """Take the word that an object is gone. Its uid stays gone, whatever comes late."""
         known = self.objects.get(obj.metadata.key)
+        self._bury(obj.metadata.uid)
         if known is not None and known.metadata.uid == obj.metadata.uid:
             self._remove(known)
-        else:
-            self._bury(obj.metadata.uid)
 
     def replace(self, objects: Iterable[V], list_version: int | None) -> None:
-        """Take a full list: what it lacks is gone, unless it was seen after the list was made."""
+        """Take a full list: what it lacks is gone, unless it was seen after the list was made.
+
+        A list without a version cannot say for sure; what it lacks may then come back.
+        """
         listed = {obj.metadata.key: obj for obj in objects}
         for key, known in list(self.objects.items()):
             if key not in listed and not _is_after(known, list_version):
+                if list_version is not None:
+                    self._bury(known.metadata.uid)
                 self._remove(known)
         for obj in listed.values():
             self.upsert(obj)
@@ -97,7 +102,6 @@ class Store(Generic[V]):
 
     def _remove(self, known: V) -> None:
         del self.objects[known.metadata.key]
-        self._bury(known.metadata.uid)
         self._emit(known, None)
 
     def _bury(self, uid: str) -> None:

@@ -218,7 +218,7 @@ def _is_pod_level(resource: str) -> bool:
 
 
 def _pin(term: NodeSelectorTerm) -> str:
-    names = {field.values for field in term.match_fields if _names_a_node(field)}
+    names = {requirement.values for requirement in term.match_fields if _names_a_node(requirement)}
     return names.pop()[0] if len(names) == 1 else ""
 
 
