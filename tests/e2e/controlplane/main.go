@@ -42,6 +42,7 @@ const (
 	keyMode    = 0o600
 	exitUsage  = 2
 	exitFailed = 1
+	signalBase = 128
 	grace      = 5 * time.Second
 )
 
@@ -121,7 +122,20 @@ func guard(args []string) error {
 			_ = cmd.Process.Signal(s)
 		}
 	}()
-	return cmd.Wait()
+	return exitAs(cmd.Wait())
+}
+
+// exitAs ends the process with the status of the command that it guarded; a signal counts as a shell counts it.
+func exitAs(err error) error {
+	var ended *exec.ExitError
+	if !errors.As(err, &ended) {
+		return err
+	}
+	if status, ok := ended.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		os.Exit(signalBase + int(status.Signal()))
+	}
+	os.Exit(ended.ExitCode())
+	return nil
 }
 
 // whenStdinEnds calls act once nobody holds the other end of the standard input any more, and ends the process for good if

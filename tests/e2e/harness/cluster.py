@@ -205,6 +205,11 @@ class ControlPlane:
             timeout=_START_TIMEOUT,
         )
 
+    @property
+    def guard_command(self) -> list[str]:
+        """Put before a command line, it makes the command end with the test session, however that ends."""
+        return [str(self._layout.binaries.controlplane), "guard"]
+
     # ----------------------------------------------------------------------- files and users
 
     def _write_files(self) -> None:
@@ -237,29 +242,30 @@ class ControlPlane:
             rbac: YAML text with roles and bindings, applied as administrator; for example the shipped manifests.
         """
         admin = self.kubectl
-        admin.apply(
-            [
-                {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
-                {
-                    "apiVersion": "v1",
-                    "kind": "ServiceAccount",
-                    "metadata": {"name": name, "namespace": namespace},
-                },
-            ],
-        )
+        inside = admin.in_namespace(namespace)
+        if admin.find("namespace", namespace) is None:
+            admin.run("create", "namespace", namespace)
+        if inside.find("serviceaccount", name) is None:
+            inside.run("create", "serviceaccount", name)
         if rbac is not None:
             admin.apply(rbac)
-        token = admin.in_namespace(namespace).run("create", "token", name, "--duration=4h").strip()
+        token = inside.run("create", "token", name, "--duration=4h").strip()
         return self.write_kubeconfig(f"{namespace}.{name}", token, namespace)
 
 
-def free_ports() -> Ports:
-    """Ports that are free on loopback now: all are held until the last is chosen, so they differ."""
+def free_port() -> int:
+    """A port that is free on loopback now."""
     with ExitStack() as held:
-        return Ports(*(_free_port(held) for _ in fields(Ports)))
+        return _hold_port(held)
 
 
-def _free_port(held: ExitStack) -> int:
+def free_ports() -> Ports:
+    """A free port for each component: all are held until the last is chosen, so they differ."""
+    with ExitStack() as held:
+        return Ports(*(_hold_port(held) for _ in fields(Ports)))
+
+
+def _hold_port(held: ExitStack) -> int:
     listener = held.enter_context(socket.socket())
     listener.bind(("127.0.0.1", 0))
     return int(listener.getsockname()[1])

@@ -102,9 +102,13 @@ def kubectl(workspace: Workspace) -> Kubectl:
     return workspace.kubectl
 
 
-def open_workspace(where: ControlPlane, request: pytest.FixtureRequest) -> Iterator[Workspace]:
-    """For fixtures: a workspace on a certain control plane, closed after the test."""
-    opened = Workspace.create(where, _namespace_name(request.node.name))
+def open_workspace(
+    where: ControlPlane,
+    request: pytest.FixtureRequest,
+    labels: dict[str, str] | None = None,
+) -> Iterator[Workspace]:
+    """For fixtures: a workspace on a certain control plane, its namespace labelled, closed after the test."""
+    opened = Workspace.create(where, _namespace_name(request.node.name), labels)
     try:
         yield opened
     finally:

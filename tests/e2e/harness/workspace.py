@@ -84,7 +84,10 @@ class Workspace:
             raise failures[0]
 
     def _delete(self, kind: str, name: str) -> None:
-        self.kubectl.delete(kind, name, wait=kind == "pod", flags=("--timeout=30s",))
+        pods = kind == "pod"
+        # By force, because no kubelet ends a pod on a node that is gone or never was.
+        flags = ("--grace-period=0", "--force", "--timeout=30s") if pods else ()
+        self.kubectl.delete(kind, name, wait=pods, flags=flags)
         if _is_custom(kind) and self.kubectl.find(kind, name):
             self.kubectl.patch(kind, name, {"metadata": {"finalizers": None}})
 

@@ -1,0 +1,231 @@
+"""The shipped manifests on a real kube-apiserver, before any operator runs: accepted, effective, and sufficient.
+
+The write protocol (architecture, section 6) is spoken here with the operator's own ServiceAccount and by hand, so that a
+missing right shows as such and not as a pod that waits.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.e2e.harness.kubectl import Kubectl, KubectlError
+from tests.e2e.harness.objects import claim_template, device, device_class, exactly, node, pod, resource_slice
+from tests.e2e.harness.operator_process import ROOT, install
+from tests.e2e.harness.plugin import open_workspace
+from tests.e2e.harness.probe import merge_patch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.e2e.harness.cluster import ControlPlane
+    from tests.e2e.harness.workspace import Workspace
+
+GATE = "dra-operator.io/allocate"
+MARK = {
+    "finalizers": ["resource.kubernetes.io/delete-protection"],
+    "annotations": {"dra-operator.io/allocated": "x"},
+}
+ENABLED = {"dra-operator.io/enabled": "true"}
+
+
+@pytest.fixture(scope="session")
+def operator_kubeconfig(control_plane: ControlPlane) -> Path:
+    """The shipped manifests applied, and the rights that they give."""
+    return install(control_plane)
+
+
+@pytest.fixture
+def enabled(
+    control_plane: ControlPlane,
+    operator_kubeconfig: Path,
+    request: pytest.FixtureRequest,
+) -> Iterator[Workspace]:
+    """A workspace whose pods get the gate."""
+    yield from open_workspace(control_plane, request, labels=ENABLED)
+
+
+def policy(name: str, **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "dra-operator.io/v1alpha1",
+        "kind": "AllocationPolicy",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+def gates(found: dict[str, Any]) -> list[str]:
+    return [gate["name"] for gate in found["spec"].get("schedulingGates", [])]
+
+
+def offer_devices(workspace: Workspace) -> str:
+    name = f"node-{workspace.namespace[-8:]}"
+    workspace.apply(
+        node(name),
+        device_class(name, driver=f"{name}.example.com"),
+        resource_slice(f"{name}.example.com", name, [device("gpu-0"), device("gpu-1")]),
+        claim_template("one-gpu", exactly("gpu", name)),
+    )
+    workspace.nodes_ready(name)
+    return name
+
+
+def allocation(node_name: str) -> dict[str, Any]:
+    """The second device of the node, in the form that kube-scheduler would write (cp V-80: canonical selector)."""
+    here = {"key": "metadata.name", "operator": "In", "values": [node_name]}
+    result = {"request": "gpu", "driver": f"{node_name}.example.com", "pool": node_name, "device": "gpu-1"}
+    return {
+        "allocationTimestamp": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "devices": {"results": [result]},
+        "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [here]}]},
+    }
+
+
+def pin(node_name: str) -> dict[str, Any]:
+    """The pod's spec without gates and for one node only."""
+    here = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node_name]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [here]}}
+    return {"schedulingGates": [], "affinity": {"nodeAffinity": required}}
+
+
+def generated_claim(kubectl: Kubectl, pod_name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A pod and its claim, once kube-controller-manager has made it and told so."""
+    found = kubectl.until(
+        "pod", pod_name, lambda seen: bool(seen["status"].get("resourceClaimStatuses")), "claim told"
+    )
+    return found, kubectl.get(
+        "resourceclaim", found["status"]["resourceClaimStatuses"][0]["resourceClaimName"]
+    )
+
+
+def version_of(found: dict[str, Any]) -> dict[str, Any]:
+    return {"uid": found["metadata"]["uid"], "resourceVersion": found["metadata"]["resourceVersion"]}
+
+
+def test_whole_installation_is_accepted(operator_kubeconfig: Path, control_plane: ControlPlane) -> None:
+    """With the Deployment, which `install` leaves out."""
+    said = control_plane.kubectl.run("apply", "--dry-run=server", "--kustomize", str(ROOT / "manifests"))
+
+    assert "deployment.apps/dra-operator created (server dry run)" in said
+
+
+def test_policy_gets_its_defaults(workspace: Workspace, operator_kubeconfig: Path) -> None:
+    name = workspace.namespace
+    workspace.apply(policy(name, pools=[{"driver": "gpu.example.com"}]))
+
+    assert workspace.kubectl.get("allocationpolicy", name)["spec"] == {
+        "order": "FirstFit",
+        "pools": [{"driver": "gpu.example.com", "pool": ""}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"pools": []}, "should have at least 1 items"),
+        ({"pools": [{"driver": "GPU"}]}, "driver must be a DNS subdomain"),
+        ({"pools": [{"driver": "gpu.example.com", "pool": "a//b"}]}, "pool must consist of DNS subdomains"),
+        ({"pools": [{"driver": "gpu.example.com"}], "order": "Random"}, "Unsupported value"),
+    ],
+)
+def test_policy_with_a_mistake_is_refused(
+    workspace: Workspace,
+    operator_kubeconfig: Path,
+    spec: dict[str, Any],
+    message: str,
+) -> None:
+    with pytest.raises(KubectlError, match=message):
+        workspace.apply(policy(workspace.namespace, **spec))
+
+
+def test_pods_with_claims_get_the_gate(enabled: Workspace) -> None:
+    """Only on creation, only with claims, and never with a node name (such a pod would be refused)."""
+    enabled.apply(
+        pod("with-claim", templates={"gpu": "absent"}),
+        pod("with-other-gate", templates={"gpu": "absent"}, gates=["example.com/other"]),
+        pod("with-our-gate", templates={"gpu": "absent"}, gates=[GATE]),
+        pod("with-node", templates={"gpu": "absent"}, nodeName="absent"),
+        pod("plain"),
+    )
+
+    assert {found["metadata"]["name"]: sorted(gates(found)) for found in enabled.kubectl.get_all("pods")} == {
+        "with-claim": [GATE],
+        "with-other-gate": [GATE, "example.com/other"],
+        "with-our-gate": [GATE],
+        "with-node": [],
+        "plain": [],
+    }
+
+
+def test_other_namespaces_are_left_alone(workspace: Workspace, operator_kubeconfig: Path) -> None:
+    workspace.apply(pod("with-claim", templates={"gpu": "absent"}))
+
+    assert gates(workspace.kubectl.get("pod", "with-claim")) == []
+
+
+def test_shipped_rights_suffice_for_the_write_protocol(enabled: Workspace, operator_kubeconfig: Path) -> None:
+    """Cp I-20 to I-26, V-50 to V-56: mark, allocate and reserve, pin and release; kube-scheduler binds, KCM releases."""
+    name = offer_devices(enabled)
+    enabled.apply(pod("train", templates={"gpu": "one-gpu"}))
+    operator = enabled.kubectl.as_user(operator_kubeconfig)
+    waiting, claim = generated_claim(operator, "train")
+
+    claim_path = (
+        f"/apis/resource.k8s.io/v1/namespaces/{enabled.namespace}/resourceclaims/{claim['metadata']['name']}"
+    )
+    pod_path = f"/api/v1/namespaces/{enabled.namespace}/pods/train"
+    consumer = {"resource": "pods", "name": "train", "uid": waiting["metadata"]["uid"]}
+    status = {"allocation": allocation(name), "reservedFor": [consumer]}
+
+    marked = merge_patch(operator_kubeconfig, claim_path, {"metadata": version_of(claim) | MARK})
+    merge_patch(
+        operator_kubeconfig, f"{claim_path}/status", {"metadata": version_of(marked), "status": status}
+    )
+    merge_patch(operator_kubeconfig, pod_path, {"metadata": version_of(waiting), "spec": pin(name)})
+
+    served = enabled.kubectl.until(
+        "pod", "train", lambda found: found["status"]["phase"] == "Running", "Running"
+    )
+    after = enabled.kubectl.get("resourceclaim", claim["metadata"]["name"])
+    assert served["spec"]["nodeName"] == name
+    assert [result["device"] for result in after["status"]["allocation"]["devices"]["results"]] == ["gpu-1"]
+
+    enabled.kubectl.delete("pod", "train")
+
+    enabled.kubectl.until_gone("resourceclaim", claim["metadata"]["name"])
+
+
+def test_shipped_rights_go_no_further(operator_kubeconfig: Path) -> None:
+    """Nothing that would let a taken-over operator leave its duty."""
+    operator = Kubectl(operator_kubeconfig)
+    questions = {
+        ("get", "secrets"): False,
+        ("create", "pods"): False,
+        ("delete", "pods"): False,
+        ("patch", "nodes"): False,
+        ("update", "clusterroles.rbac.authorization.k8s.io"): False,
+        ("create", "serviceaccounts/token"): False,
+        ("patch", "resourceslices.resource.k8s.io"): False,
+        ("patch", "resourceclaims.resource.k8s.io/status"): True,
+        ("patch", "resourceclaims.resource.k8s.io/binding"): True,
+    }
+
+    assert {question: may(operator, *question) for question in questions} == questions
+
+
+def may(kubectl: Kubectl, verb: str, resource: str) -> bool:
+    """`kubectl auth can-i`, by the API that it uses: its exit status does not tell no from failure."""
+    plural, _, subresource = resource.partition("/")
+    plural, _, group = plural.partition(".")
+    attributes = {"verb": verb, "group": group, "resource": plural, "subresource": subresource}
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": attributes},
+    }
+    answer = json.loads(kubectl.create(review, "--validate=false", "--output=json"))
+    return bool(answer["status"]["allowed"])
