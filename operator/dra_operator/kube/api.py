@@ -16,7 +16,7 @@ import aiohttp
 import msgspec
 
 from dra_operator import __version__
-from dra_operator.errors import ApiError, ApiUnavailable
+from dra_operator.errors import ApiError, ApiUnavailable, InvalidSettings
 from dra_operator.model.decode import encode_hook
 
 from .credentials import Connection, Credentials, StaticCredentials, load_credentials
@@ -86,10 +86,11 @@ class Api:
         """Open the sessions for a kubeconfig (and context), or for the pod that we run in; nothing is sent yet.
 
         Raises:
-            InvalidSettings: there is no usable configuration.
-            ApiUnavailable: an exec plug-in or token provider failed.
+            InvalidSettings: there is no usable configuration, or its plug-in failed.
         """
-        return cls(await load_credentials(kubeconfig, context, timing), timing)
+        credentials = await load_credentials(kubeconfig, context, timing)
+        (await credentials.current()).ssl_context()  # so that wrong files are found at start, as a setting
+        return cls(credentials, timing)
 
     @classmethod
     def at(cls, server: str, token: str = "", timing: Timing = REAL) -> Self:
@@ -210,7 +211,10 @@ class Api:
     def _ssl(self, connection: Connection) -> ssl.SSLContext | bool:
         """The TLS context, built anew only when the facts have changed: building reads files."""
         if self._tls is None or _tls_facts(self._tls[0]) != _tls_facts(connection):
-            self._tls = (connection, connection.ssl_context())
+            try:
+                self._tls = (connection, connection.ssl_context())
+            except InvalidSettings as error:  # was fine at start: the files are being replaced
+                raise ApiUnavailable(str(error)) from error
         return self._tls[1]
 
 

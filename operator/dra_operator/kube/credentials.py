@@ -16,11 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-import yaml
 from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.config import ConfigException, load_incluster_config, load_kube_config
 
-from dra_operator.errors import ApiUnavailable, InvalidSettings
+from dra_operator.errors import InvalidSettings
 
 from .timing import REAL, Timing
 
@@ -101,20 +100,10 @@ class Credentials(Protocol):
     """Who is let in, now."""
 
     async def current(self) -> Connection:
-        """The connection facts, renewed when they have aged.
-
-        Raises:
-            InvalidSettings: the configuration cannot be read.
-            ApiUnavailable: what gives the token (plug-in, file, provider) failed.
-        """
+        """The connection facts, renewed when they have aged."""
 
     async def renew(self, refused: Connection) -> Connection:
-        """The server refused these with 401: get others if there are any.
-
-        Raises:
-            InvalidSettings: the configuration cannot be read.
-            ApiUnavailable: what gives the token failed.
-        """
+        """The server refused these with 401: get others, or the same ones if there are no others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,13 +140,9 @@ class LoadedCredentials:
         self._lock = asyncio.Lock()
 
     async def current(self) -> Connection:
-        """See `Credentials.current`. A failing refresh leaves the old facts in use: they may well be good still."""
+        """See `Credentials.current`."""
         if self._timing.monotonic() - self._read_at >= REFRESH_SECONDS:
-            try:
-                await self._read(self._connection)
-            except (ApiUnavailable, InvalidSettings) as error:
-                self._read_at = self._timing.monotonic()  # not again for every request
-                _log.warning("credentials not refreshed, using those at hand: %s", error)
+            await self._read(self._connection)
         return self._connection
 
     async def renew(self, refused: Connection) -> Connection:
@@ -166,11 +151,15 @@ class LoadedCredentials:
         return self._connection
 
     async def _read(self, outdated: Connection) -> None:
+        """Replace the facts. When their source fails, the old ones stay in use: they may well be good still."""
         async with self._lock:
             if self._connection is not outdated:
                 return  # somebody else has read it while we waited
-            self._connection = await self._load()
-            self._read_at = self._timing.monotonic()
+            self._read_at = self._timing.monotonic()  # after a failure, too: not again for every request
+            try:
+                self._connection = await self._load()
+            except InvalidSettings as error:
+                _log.warning("credentials not renewed, using those at hand: %s", error)
 
 
 async def load_credentials(
@@ -181,8 +170,7 @@ async def load_credentials(
     In order: the given file; `$KUBECONFIG`; the ServiceAccount of the pod; `~/.kube/config`.
 
     Raises:
-        InvalidSettings: there is none, or it cannot be used.
-        ApiUnavailable: an exec plug-in or token provider failed.
+        InvalidSettings: there is none, it cannot be used, or its plug-in failed.
     """
     load = _loader(kubeconfig or os.environ.get("KUBECONFIG") or None, context)
     return LoadedCredentials(load, await load(), timing)
@@ -217,10 +205,8 @@ async def _load_kubeconfig(file: str, context: str | None) -> Connection:
         loader = await load_kube_config(
             config_file=file, context=context, client_configuration=configuration, persist_config=False
         )
-    except (ConfigException, OSError, yaml.YAMLError) as error:
+    except Exception as error:  # the file, YAML, plug-ins and token providers fail in ways of their own
         raise InvalidSettings("kubeconfig", f"cannot use {file}: {error}") from error
-    except Exception as error:  # plug-ins and token providers fail in ways of their own
-        raise ApiUnavailable(f"cannot get credentials as {file} says: {error}") from error
     return await _connection(configuration, _namespace(loader.current_context))
 
 

@@ -92,6 +92,8 @@ class SyncGuard:
 
     def _with_unreadable(self, kind: Kind, listing: Listing) -> list[Value]:
         """The list, with the last good versions of objects that cannot be read now."""
+        if not listing.rejected:
+            return listing.objects
         for rejected in listing.rejected:
             self._sink.reject(kind.name, rejected.error, rejected.metadata)
         unreadable = {rejected.metadata.uid for rejected in listing.rejected}

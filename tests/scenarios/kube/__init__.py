@@ -1,0 +1,1 @@
+"""How `kube` behaves towards an API server that misbehaves on purpose."""

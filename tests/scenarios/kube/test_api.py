@@ -1,0 +1,184 @@
+"""The connection: what goes out with a request, and how failures come back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dra_operator import __version__
+from dra_operator.errors import ApiForbidden, ApiUnavailable, InvalidSettings
+from dra_operator.kube import Api, Connection, StaticCredentials
+from dra_operator.kube.credentials import LoadedCredentials
+
+from .scripted import HANG, TOKEN, Hands, Reply, Scripted, status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+UNAUTHORIZED = Reply(status(401, "Unauthorized", "Unauthorized"), 401)
+
+
+async def test_requests_say_who_asks(server: Scripted, api: Api) -> None:
+    server.on("GET", "/version", Reply({}))
+    await api.request("GET", "/version")
+
+    headers = server.seen[0].headers
+    assert headers["User-Agent"] == f"dra-operator/{__version__}"
+    assert headers["Authorization"] == f"Bearer {TOKEN}"
+
+
+async def test_proxy_of_the_environment_is_ignored(
+    server: Scripted, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    server.on("GET", "/version", Reply({}))
+
+    assert (await api.request("GET", "/version")).status == 200
+
+
+async def test_slow_server_is_unavailable(server: Scripted, api: Api) -> None:
+    server.on("GET", "/version", HANG)
+    with pytest.raises(ApiUnavailable, match="GET /version") as caught:
+        await api.request("GET", "/version", timeout=0.05)
+
+    assert caught.value.status == 0
+
+
+async def test_nobody_listening_is_unavailable() -> None:
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        async with Api.at(f"http://127.0.0.1:{reserved.getsockname()[1]}") as api:
+            with pytest.raises(ApiUnavailable):
+                await api.request("GET", "/version")
+            with pytest.raises(ApiUnavailable):
+                await anext(api.stream("/api/v1/pods", {}, inactivity=1))
+
+
+async def test_redirect_is_not_followed(server: Scripted, api: Api) -> None:
+    """It would carry the token elsewhere."""
+    server.on("GET", "/version", Reply(b"", 307, {"Location": f"{server.url}/elsewhere"}))
+    with pytest.raises(ApiUnavailable):
+        await api.request("GET", "/version")
+
+    assert [seen.path for seen in server.seen] == ["/version"]
+
+
+async def test_refused_credentials_are_renewed_once(server: Scripted, hands: Hands) -> None:
+    tokens = iter(["second", "third"])
+
+    async def load() -> Connection:
+        await asyncio.sleep(0)
+        return Connection(server.url, f"Bearer {next(tokens)}")
+
+    first = Connection(server.url, "Bearer first")
+    server.on("GET", "/version", UNAUTHORIZED, Reply({}), UNAUTHORIZED, UNAUTHORIZED)
+    async with Api(LoadedCredentials(load, first, hands.timing())) as api:
+        await api.request("GET", "/version")
+        with pytest.raises(ApiForbidden, match="credentials are not accepted"):
+            await api.request("GET", "/version")
+
+    bearers = [seen.headers["Authorization"] for seen in server.seen]
+    assert bearers == ["Bearer first", "Bearer second", "Bearer second", "Bearer third"]
+
+
+async def test_token_is_read_again_every_minute_and_a_failing_source_does_not_stop_us(hands: Hands) -> None:
+    answers: Iterator[Connection | InvalidSettings] = iter(
+        [Connection("http://s", "Bearer b"), InvalidSettings("kubeconfig", "plug-in failed")]
+    )
+
+    async def load() -> Connection:
+        await asyncio.sleep(0)
+        answer = next(answers)
+        if isinstance(answer, InvalidSettings):
+            raise answer
+        return answer
+
+    credentials = LoadedCredentials(load, Connection("http://s", "Bearer a"), hands.timing())
+    seen = []
+    for passed in (0, 59, 1, 60, 1):
+        hands.at += passed
+        seen.append((await credentials.current()).token)
+
+    assert seen == ["a", "a", "b", "b", "b"]
+
+
+def kubeconfig(folder: Path, server: str, user: Mapping[str, object]) -> str:
+    file = folder / "config"
+    context = {"name": "here", "context": {"cluster": "c", "user": "u", "namespace": "mine"}}
+    parts = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "here",
+        "contexts": [context],
+        "clusters": [{"name": "c", "cluster": {"server": server}}],
+        "users": [{"name": "u", "user": user}],
+    }
+    file.write_text(json.dumps(parts), encoding="utf-8")
+    return str(file)
+
+
+async def test_kubeconfig_with_token(server: Scripted, tmp_path: Path) -> None:
+    server.on("GET", "/version", Reply({}))
+    async with await Api.connect(kubeconfig(tmp_path, server.url, {"token": "from-file"})) as api:
+        await api.request("GET", "/version")
+        connection = await api.credentials.current()
+
+    assert server.seen[0].headers["Authorization"] == "Bearer from-file"
+    assert (connection.namespace, connection.token, "from-file" in repr(connection)) == (
+        "mine",
+        "from-file",
+        False,
+    )
+
+
+async def test_kubeconfig_with_exec_plugin(server: Scripted, tmp_path: Path) -> None:
+    plugin = tmp_path / "plugin"
+    answer = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "kind": "ExecCredential",
+        "status": {"token": "made"},
+    }
+    plugin.write_text(f"#!/bin/sh\necho '{json.dumps(answer)}'\n", encoding="utf-8")
+    plugin.chmod(0o700)
+    user = {
+        "exec": {
+            "apiVersion": "client.authentication.k8s.io/v1",
+            "command": str(plugin),
+            "interactiveMode": "Never",
+        }
+    }
+    server.on("GET", "/version", Reply({}))
+    async with await Api.connect(kubeconfig(tmp_path, server.url, user)) as api:
+        await api.request("GET", "/version")
+
+    assert server.seen[0].headers["Authorization"] == "Bearer made"
+
+
+async def test_exec_plugin_that_fails_at_start_is_a_setting(tmp_path: Path) -> None:
+    user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "/bin/false"}}
+    with pytest.raises(InvalidSettings, match="exec: process returned 1"):
+        await Api.connect(kubeconfig(tmp_path, "http://127.0.0.1:1", user))
+
+
+async def test_missing_kubeconfig_and_context_are_settings(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSettings, match="cannot use"):
+        await Api.connect(str(tmp_path / "none"))
+    with pytest.raises(InvalidSettings, match="cannot use"):
+        await Api.connect(kubeconfig(tmp_path, "http://127.0.0.1:1", {}), "elsewhere")
+
+
+async def test_missing_authority_is_a_setting() -> None:
+    with pytest.raises(InvalidSettings, match="TLS files"):
+        Connection("https://127.0.0.1:1", ca_file="/nonexistent/ca.crt").ssl_context()
+
+
+async def test_authority_that_goes_missing_later_is_unavailable(tmp_path: Path) -> None:
+    connection = Connection("https://127.0.0.1:1", ca_file=str(tmp_path / "gone.crt"))
+    async with Api(StaticCredentials(connection)) as api:
+        with pytest.raises(ApiUnavailable, match="TLS files"):
+            await api.request("GET", "/version")

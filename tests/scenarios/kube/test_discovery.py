@@ -1,0 +1,68 @@
+"""What is served is found out at start, and what is missing is said with its remedy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dra_operator.errors import ApiNotServed
+from dra_operator.kube import KINDS, Api, discover
+
+from .scripted import Reply, Scripted
+
+CORE = ["pods", "pods/status", "nodes", "events"]
+DRA = ["resourceslices", "resourceclaims", "resourceclaims/status", "resourceclaimtemplates", "deviceclasses"]
+
+
+def resources(*names: str) -> Reply:
+    return Reply({"kind": "APIResourceList", "resources": [{"name": name, "kind": "x"} for name in names]})
+
+
+def serve(server: Scripted, dra: list[str] | None, ours: list[str] | None) -> None:
+    server.on("GET", "/version", Reply({"gitVersion": "v1.37.2"}))
+    server.on("GET", "/api/v1", resources(*CORE))
+    if dra is not None:
+        server.on("GET", "/apis/resource.k8s.io/v1", resources(*dra))
+    if ours is not None:
+        server.on("GET", "/apis/dra-operator.io/v1alpha1", resources(*ours))
+
+
+async def test_all_served(server: Scripted, api: Api) -> None:
+    serve(server, [*DRA, "devicetaintrules"], ["allocationpolicies"])
+    served = await discover(api)
+
+    assert (served.server_version, served.missing) == ("v1.37.2", ())
+    assert served.kinds == KINDS
+
+
+async def test_optional_kind_may_be_missing(server: Scripted, api: Api) -> None:
+    """Before 1.37 DeviceTaintRule is off by default: ownership is then not enforced (architecture, section 2)."""
+    serve(server, DRA, ["allocationpolicies"])
+    served = await discover(api)
+
+    assert [kind.name for kind in served.missing] == ["DeviceTaintRule"]
+    assert "DeviceTaintRule" not in served.kinds
+
+
+async def test_missing_kinds_are_named_with_the_remedy(server: Scripted, api: Api) -> None:
+    serve(server, None, None)
+    with pytest.raises(ApiNotServed) as caught:
+        await discover(api)
+
+    text = str(caught.value)
+    assert "(v1.37.2) does not serve" in text
+    assert (
+        "resource.k8s.io/v1 ResourceSlice, resource.k8s.io/v1 ResourceClaim, resource.k8s.io/v1 ResourceClaimTemplate, "
+        "resource.k8s.io/v1 DeviceClass: Kubernetes 1.34 and later serve it by default"
+    ) in text
+    assert "dra-operator.io/v1alpha1 AllocationPolicy: install the custom resource definition first" in text
+    assert "DeviceTaintRule" not in text
+
+
+async def test_only_what_is_wanted_is_asked_for(server: Scripted, api: Api) -> None:
+    serve(server, None, None)
+    served = await discover(api, [replace(KINDS["Pod"]), KINDS["Node"]])
+
+    assert sorted(served.kinds) == ["Node", "Pod"]
+    assert [seen.path for seen in server.seen] == ["/api/v1", "/version"]

@@ -1,0 +1,152 @@
+"""Events: one for the same words, bounded in every way, never in anybody's way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dra_operator.kube import Api, EventWriter, Reference, Writer
+from dra_operator.model import ObjectMeta
+
+from .scripted import Hands, Reply, Scripted, status
+
+if TYPE_CHECKING:
+    from .conftest import Start
+
+EVENTS = "/api/v1/namespaces/ns/events"
+POD = Reference.to("Pod", ObjectMeta(name="p", namespace="ns", uid="u1", resource_version="7"))
+
+
+@pytest.fixture
+def events(api: Api, hands: Hands) -> EventWriter:
+    return EventWriter(Writer(api, timing=hands.timing()), "host-1", hands.timing())
+
+
+def accept(server: Scripted, count: int = 1, path: str = EVENTS) -> None:
+    server.on("POST", path, *[Reply({}, 201)] * count)
+
+
+async def test_event_as_kubectl_describe_shows_it(server: Scripted, events: EventWriter) -> None:
+    accept(server)
+    events.emit(POD, "Warning", "Unallocatable", "no free device; wait")
+    await events.flush()
+
+    body = server.seen[0].body
+    name = body["metadata"].pop("name")
+    assert name.startswith("p.")
+    assert body == {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"namespace": "ns"},
+        "involvedObject": {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "namespace": "ns",
+            "name": "p",
+            "uid": "u1",
+            "resourceVersion": "7",
+        },
+        "type": "Warning",
+        "reason": "Unallocatable",
+        "message": "no free device; wait",
+        "source": {"component": "dra-operator"},
+        "reportingComponent": "dra-operator",
+        "reportingInstance": "host-1",
+        "firstTimestamp": "2026-11-01T12:16:40Z",
+        "lastTimestamp": "2026-11-01T12:16:40Z",
+        "count": 1,
+    }
+
+
+async def test_events_of_cluster_scoped_objects_are_in_default(server: Scripted, events: EventWriter) -> None:
+    path = "/api/v1/namespaces/default/events"
+    accept(server, 1, path)
+    events.emit(Reference("AllocationPolicy", "", "gpus", "u9"), "Normal", "Settled", "owned")
+    await events.flush()
+
+    assert server.seen[0].body["involvedObject"]["apiVersion"] == "dra-operator.io/v1alpha1"
+
+
+async def test_same_words_again_raise_the_count_but_not_at_once(
+    server: Scripted, events: EventWriter, hands: Hands
+) -> None:
+    accept(server)
+    for _ in range(5):
+        events.emit(POD, "Warning", "Unallocatable", "no free device")
+        await events.flush()
+    hands.at += 30
+    created = server.seen[0].body["metadata"]["name"]
+    server.on("PATCH", f"{EVENTS}/{created}", Reply({}))
+    events.emit(POD, "Warning", "Unallocatable", "no free device")
+    await events.flush()
+
+    assert [seen.method for seen in server.seen] == ["POST", "PATCH"]
+    assert server.seen[1].body == {"count": 6, "lastTimestamp": "2026-11-01T12:17:10Z"}
+
+
+async def test_event_that_the_server_has_forgotten_is_created_anew(
+    server: Scripted, events: EventWriter, hands: Hands
+) -> None:
+    accept(server, 2)
+    events.emit(POD, "Normal", "Allocated", "gpu-0")
+    await events.flush()
+    hands.at += 4000
+    events.emit(POD, "Normal", "Allocated", "gpu-0")
+    await events.flush()
+
+    assert [seen.method for seen in server.seen] == ["POST", "PATCH", "POST"]
+    assert server.seen[2].body["count"] == 2
+
+
+async def test_failure_is_counted_and_the_next_one_tries_again(
+    server: Scripted, events: EventWriter, hands: Hands
+) -> None:
+    server.on("POST", EVENTS, Reply(status(403, "Forbidden", "events is forbidden"), 403), Reply({}, 201))
+    events.emit(POD, "Normal", "Allocated", "gpu-0")
+    await events.flush()
+    hands.at += 30
+    events.emit(POD, "Normal", "Allocated", "gpu-0")
+    await events.flush()
+
+    assert events.lost == {"failed": 1}
+    assert [seen.method for seen in server.seen] == ["POST", "POST"]
+
+
+async def test_changing_figures_do_not_become_a_flood(
+    server: Scripted, events: EventWriter, hands: Hands
+) -> None:
+    accept(server, 50)
+    for number in range(40):
+        events.emit(POD, "Warning", "Unallocatable", f"{number} devices are taken")
+    await events.flush()
+    flood = len(server.seen)
+    hands.at += 120
+    for number in range(40, 45):
+        events.emit(POD, "Warning", "Unallocatable", f"{number} devices are taken")
+    await events.flush()
+
+    assert flood == 12
+    assert len(server.seen) == 14
+    assert events.lost == {"spam": 31}
+
+
+async def test_background_task_writes_and_can_be_waited_for(
+    server: Scripted, events: EventWriter, start: Start
+) -> None:
+    accept(server, 2)
+    start(events.run())
+    events.emit(POD, "Normal", "Allocated", "gpu-0")
+    await events.drain()
+    events.emit(POD, "Normal", "Released", "placed")
+    await events.drain()
+
+    assert [seen.body["reason"] for seen in server.seen] == ["Allocated", "Released"]
+
+
+async def test_endless_messages_are_cut(server: Scripted, events: EventWriter) -> None:
+    accept(server)
+    events.emit(POD, "Normal", "Allocated", "x" * 5000)
+    await events.flush()
+
+    assert len(server.seen[0].body["message"]) == 1024

@@ -1,0 +1,139 @@
+"""The sync guard knows when Kopf-fed kinds are complete, and finds the deletes that Kopf missed (architecture, section 5)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dra_operator.cluster import Cluster
+from dra_operator.errors import ApiUnavailable, InvalidObject
+from dra_operator.kube import KINDS, Api, RawMeta, SyncGuard, fed_by
+from dra_operator.model import ObjectMeta, ResourceClaim
+
+from .scripted import Hands, Reply, Scripted, page, status
+
+if TYPE_CHECKING:
+    from .conftest import Start
+
+CLAIMS = "/apis/resource.k8s.io/v1/resourceclaims"
+TEMPLATES = "/apis/resource.k8s.io/v1/resourceclaimtemplates"
+
+
+class Model(Cluster):
+    """The cluster model with a place for what cannot be read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.unreadable: list[str] = []
+
+    def reject(self, kind: str, error: InvalidObject, metadata: RawMeta, /) -> None:
+        self.unreadable.append(f"{kind} {metadata.name} {error.path}")
+
+
+@pytest.fixture
+def model() -> Model:
+    return Model()
+
+
+def guard_of(api: Api, model: Model, hands: Hands, *kinds: str) -> SyncGuard:
+    rows = [KINDS[kind] for kind in kinds]
+    return SyncGuard(api, rows, model, lambda _: model.claims.values(), 300, hands.timing())
+
+
+def claim(name: str, version: int) -> dict[str, object]:
+    meta = {"name": name, "namespace": "ns", "uid": f"uid-{name}", "resourceVersion": str(version)}
+    return {"metadata": meta, "spec": {}}
+
+
+def known(name: str, version: int) -> ResourceClaim:
+    return ResourceClaim(
+        ObjectMeta(name=name, namespace="ns", uid=f"uid-{name}", resource_version=str(version))
+    )
+
+
+async def test_synced_only_when_every_kind_has_been_listed(
+    server: Scripted, api: Api, model: Model, hands: Hands, start: Start
+) -> None:
+    unavailable = Reply(status(503, "ServiceUnavailable", "starting"), 503)
+    server.on("GET", CLAIMS, unavailable, unavailable, Reply(page(5, claim("a", 3))))
+    server.on("GET", TEMPLATES, Reply(page(5)))
+    sweeps = guard_of(api, model, hands, "ResourceClaim", "ResourceClaimTemplate")
+    before = [event.is_set() for event in sweeps.synced.values()]
+    start(sweeps.run())
+    async with asyncio.timeout(10):
+        await sweeps.until_synced()
+
+    assert before == [False, False]
+    assert set(model.claims) == {"ns/a"}
+    assert model.is_synced("ResourceClaim", "ResourceClaimTemplate")
+
+
+async def test_delete_that_kopf_missed_is_found(
+    server: Scripted, api: Api, model: Model, hands: Hands
+) -> None:
+    model.apply("ADDED", known("a", 3))
+    model.apply("ADDED", known("b", 4))
+    server.on("GET", CLAIMS, Reply(page(9, claim("b", 4))))
+    await guard_of(api, model, hands, "ResourceClaim").sweep(KINDS["ResourceClaim"])
+
+    assert set(model.claims) == {"ns/b"}
+
+
+async def test_what_kopf_has_seen_later_than_the_list_stays(
+    server: Scripted, api: Api, model: Model, hands: Hands
+) -> None:
+    model.apply("ADDED", known("new", 12))
+    model.apply("MODIFIED", known("changed", 11))
+    model.apply("ADDED", known("gone", 3))
+    model.apply("DELETED", known("gone", 13))
+    server.on("GET", CLAIMS, Reply(page(9, claim("changed", 4), claim("gone", 3))))
+    await guard_of(api, model, hands, "ResourceClaim").sweep(KINDS["ResourceClaim"])
+
+    versions = {key: obj.metadata.resource_version for key, obj in model.claims.items()}
+    assert versions == {"ns/new": "12", "ns/changed": "11"}
+
+
+async def test_unreadable_object_is_told_and_its_last_good_version_stays(
+    server: Scripted, api: Api, model: Model, hands: Hands
+) -> None:
+    model.apply("ADDED", known("a", 3))
+    server.on("GET", CLAIMS, Reply(page(9, {**claim("a", 8), "spec": 7}, {**claim("b", 8), "spec": 7})))
+    await guard_of(api, model, hands, "ResourceClaim").sweep(KINDS["ResourceClaim"])
+
+    assert set(model.claims) == {"ns/a"}
+    assert model.unreadable == ["ResourceClaim a spec", "ResourceClaim b spec"]
+
+
+async def test_failed_sweep_leaves_the_model_alone(
+    server: Scripted, api: Api, model: Model, hands: Hands
+) -> None:
+    model.apply("ADDED", known("a", 3))
+    server.on("GET", CLAIMS, Reply(page(9, token="more")), Reply(status(500, "InternalError", "boom"), 500))
+    with pytest.raises(ApiUnavailable):
+        await guard_of(api, model, hands, "ResourceClaim").sweep(KINDS["ResourceClaim"])
+
+    assert set(model.claims) == {"ns/a"}
+
+
+async def test_sweeps_are_repeated(
+    server: Scripted, api: Api, model: Model, hands: Hands, start: Start
+) -> None:
+    server.on("GET", CLAIMS, *[Reply(page(9))] * 3)
+    sweeps = guard_of(api, model, hands, "ResourceClaim")
+    start(sweeps.run())
+    await server.until("GET", 3)
+
+    assert hands.slept[:2] == [pytest.approx(330), pytest.approx(330)]
+
+
+def test_every_kind_of_the_model_has_one_feed() -> None:
+    assert [kind.name for kind in fed_by("stream")] == ["Pod", "Node", "ResourceSlice"]
+    assert [kind.name for kind in fed_by("kopf")] == [
+        "ResourceClaim",
+        "ResourceClaimTemplate",
+        "DeviceClass",
+        "DeviceTaintRule",
+        "AllocationPolicy",
+    ]

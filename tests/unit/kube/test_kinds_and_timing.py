@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from dra_operator.kube import KINDS, Backoff, Timing, timestamp
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments", "path"),
+    [
+        ("Pod", (), "/api/v1/pods"),
+        ("Pod", ("ns",), "/api/v1/namespaces/ns/pods"),
+        ("Pod", ("ns", "p", "status"), "/api/v1/namespaces/ns/pods/p/status"),
+        ("Node", ("", "n1"), "/api/v1/nodes/n1"),
+        ("ResourceClaim", ("ns", "c"), "/apis/resource.k8s.io/v1/namespaces/ns/resourceclaims/c"),
+        ("DeviceClass", ("ignored", "gpu"), "/apis/resource.k8s.io/v1/deviceclasses/gpu"),
+        ("Pod", ("ns", "a/../b"), "/api/v1/namespaces/ns/pods/a%2F..%2Fb"),
+    ],
+)
+def test_paths(kind: str, arguments: tuple[str, ...], path: str) -> None:
+    assert KINDS[kind].path(*arguments) == path
+
+
+def test_backoff_grows_to_its_cap_and_starts_again_after_success() -> None:
+    backoff = Backoff(Timing(uniform=lambda _, high: high), base=1, cap=10)
+    grown = [backoff.next_delay() for _ in range(5)]
+    backoff.reset()
+
+    assert [*grown, backoff.next_delay()] == [1, 2, 4, 8, 10, 1]
+
+
+def test_backoff_waits_at_least_as_long_as_asked() -> None:
+    backoff = Backoff(Timing(uniform=lambda low, _: low))
+
+    assert backoff.next_delay(5) == 5
+
+
+def test_backoff_never_overflows() -> None:
+    backoff = Backoff(Timing(uniform=lambda _, high: high), failures=100_000)
+
+    assert backoff.next_delay() == 30
+
+
+def test_timestamps_are_utc_without_fractions() -> None:
+    east = timezone(timedelta(hours=2))
+
+    assert timestamp(datetime(2026, 11, 1, 12, 0, 0, 999, tzinfo=UTC)) == "2026-11-01T12:00:00Z"
+    assert timestamp(datetime(2026, 11, 1, 12, 0, tzinfo=east)) == "2026-11-01T10:00:00Z"
