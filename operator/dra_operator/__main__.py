@@ -1,0 +1,5 @@
+"""`python -m dra_operator` is `dra-operator`."""
+
+from dra_operator.app import main
+
+main()

@@ -1,0 +1,257 @@
+"""The whole operator, wired: feeds into the model, controllers on top, and the order in which they start and stop.
+
+Started by `command`, and in-process by scenario tests. Holds no logic of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import signal
+import socket
+from typing import TYPE_CHECKING, Any
+
+from dra_operator.cel import default_compiler
+from dra_operator.cluster import Cluster
+from dra_operator.controllers.access import Access
+from dra_operator.controllers.allocation import AllocationController
+from dra_operator.controllers.claims import ClaimGenerator
+from dra_operator.controllers.clock import SystemClock
+from dra_operator.controllers.commit import Committer
+from dra_operator.controllers.ownership import PolicyController
+from dra_operator.controllers.parts import Parts
+from dra_operator.controllers.recorder import EventRecorder
+from dra_operator.controllers.release import ClaimReleaser
+from dra_operator.controllers.settling import Settling
+from dra_operator.controllers.sink import ModelSink
+from dra_operator.controllers.sweeper import Sweeper
+from dra_operator.controllers.worker import Loop
+from dra_operator.controllers.workqueue import WorkQueue
+from dra_operator.features import DEFAULT_1_37
+from dra_operator.handlers import build_registry, build_settings, run_kopf
+from dra_operator.kube.api import Api
+from dra_operator.kube.discovery import Served, discover
+from dra_operator.kube.events import EventWriter
+from dra_operator.kube.feeds import StreamFeed
+from dra_operator.kube.reader import Reader
+from dra_operator.kube.sync import SyncGuard
+from dra_operator.kube.writer import Writer
+from dra_operator.metrics import (
+    DEVICES_HELD_TWICE,
+    EVENTS_DROPPED,
+    FEED_AGE,
+    QUEUE_DEPTH,
+    WAITING_PODS,
+    WATCH_RESTARTS,
+    WRITES,
+    Metrics,
+)
+from dra_operator.placement import PlacementOptions, Placer
+from dra_operator.settings import Mode, Settings
+
+from .endpoints import Endpoints
+from .supervisor import Supervisor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from dra_operator.cluster import Change
+    from dra_operator.model import DeviceId
+
+logger = logging.getLogger(__name__)
+
+DRAIN_SECONDS = 5.0
+"""How long writes under way may take at shutdown; the Deployment's grace period is 30 s, and Kopf may need 7 s of it."""
+
+RULE = "DeviceTaintRule"
+
+
+class Brain:
+    """The controllers and what they share; everything that decides."""
+
+    def __init__(self, settings: Settings, cluster: Cluster, parts: Parts, *, enforced: bool) -> None:
+        self.committer = Committer(parts.access, cluster, parts.clock)
+        replace = settings.mode is Mode.REPLACE
+        settling = Settling(
+            cluster, parts.clock, settings.settle_seconds, enforced=enforced, everything_is_ours=replace
+        )
+        options = PlacementOptions(replace=replace, allocatable=settling.allocatable)
+        placer = Placer(cluster, default_compiler(), parts.features, options)
+        self._parts = parts
+        self.loops: list[Loop] = []
+        self._starts: list[Callable[[], None]] = []
+        self._listeners: list[Callable[[Change], None]] = []
+        self.allocation = AllocationController(parts, self._queue(), placer, self.committer)
+        self._add("allocation", self.allocation, settings.max_writes)
+        self._add(
+            "policies",
+            PolicyController(parts, self._queue(), settling, self._in_flight, self.allocation.wake),
+            1,
+        )
+        self._add("sweeper", Sweeper(parts, self._queue(), self.committer, settings.sweep_seconds), 1)
+        if settings.generates:
+            self._add("claims", ClaimGenerator(parts, self._queue(), self.committer), settings.max_writes)
+            self._add("release", ClaimReleaser(parts, self._queue(), self.committer), settings.max_writes)
+
+    def start(self, cluster: Cluster) -> None:
+        """The model is synced: look at everything once, then follow changes."""
+        for begin in self._starts:
+            begin()
+        for listener in self._listeners:
+            cluster.on_change(listener)
+
+    def close(self) -> None:
+        """Take no more work."""
+        for loop in self.loops:
+            loop.queue.close()
+
+    def _queue(self) -> WorkQueue:
+        return WorkQueue(self._parts.clock)
+
+    def _add(self, name: str, controller: Any, workers: int) -> None:
+        self.loops.append(Loop(name, controller.queue, controller.reconcile, self._parts.metrics, workers))
+        self._starts.append(controller.start)
+        self._listeners.append(controller.changed)
+
+    def _in_flight(self) -> Iterable[DeviceId]:
+        return (device for devices in self.committer.in_flight.values() for device in devices)
+
+
+class Operator:
+    """One operator on one API server."""
+
+    def __init__(self, settings: Settings, api: Api, served: Served) -> None:
+        self.settings = settings
+        self.served = served
+        self.metrics = Metrics()
+        self.cluster = Cluster(DEFAULT_1_37)
+        self.supervisor = Supervisor()
+        self.endpoints = Endpoints(self, self.metrics)
+        self.is_ready = False
+        self._api = api
+        self._writer = Writer(api, settings.max_writes, self._wrote)
+        self._events = EventWriter(self._writer, socket.gethostname())
+        sink = ModelSink(self.cluster, self.metrics)
+        kinds = served.kinds.values()
+        self._kopf_kinds = [kind for kind in kinds if kind.feed == "kopf"]
+        self._feeds = [StreamFeed(api, kind, sink) for kind in kinds if kind.feed == "stream"]
+        self._guard = SyncGuard(api, self._kopf_kinds, sink, self._known)
+        self._registry = build_registry(sink, self._kopf_kinds, api.credentials)
+        self._kopf_stop, self._kopf_ready = asyncio.Event(), asyncio.Event()
+        self.brain = Brain(settings, self.cluster, self._parts(), enforced=RULE in served.kinds)
+        self.metrics.before_render(self._refresh)
+
+    async def run(self) -> int:
+        """Run until `supervisor.stop` is called or a task dies. Returns: the exit status."""
+        await self.endpoints.start(self.settings.http_host, self.settings.http_port)
+        try:
+            self._start_feeds()
+            self.supervisor.start("start-up", self._work_when_synced())
+            await self.supervisor.until_stopped()
+        finally:
+            await self._shut_down()
+        return 1 if self.supervisor.failed else 0
+
+    def detail(self) -> Mapping[str, Any]:
+        """What `/healthz` and `/readyz` say besides the status."""
+        return {
+            "unsynced": sorted(kind for kind in self._fed() if not self.cluster.is_synced(kind)),
+            "notServed": sorted(kind.name for kind in self.served.missing),
+            "secondsSinceEvent": {feed.kind.name: round(feed.age, 1) for feed in self._feeds},
+        }
+
+    def _start_feeds(self) -> None:
+        for feed in self._feeds:
+            self.supervisor.start(f"feed-{feed.kind.plural}", feed.run())
+        self.supervisor.start("sync-guard", self._guard.run())
+        self.supervisor.start("events", self._events.run())
+        flags = (self._kopf_stop, self._kopf_ready)
+        self.supervisor.start("kopf", run_kopf(self._registry, build_settings(), flags))
+
+    async def _work_when_synced(self) -> None:
+        """No decision before every kind is known to be complete (architecture, section 5)."""
+        for feed in self._feeds:
+            await feed.synced.wait()
+        await self._guard.until_synced()
+        await self._kopf_ready.wait()
+        self._take_signals()  # Kopf has put its own handlers in place
+        gc.freeze()  # the model is long-lived: spare the collector from walking it
+        self.brain.start(self.cluster)
+        self.is_ready = True
+        logger.info("synced with Kubernetes %s: %s", self.served.server_version, self._counts())
+        async with asyncio.TaskGroup() as group:
+            for loop in self.brain.loops:
+                group.create_task(loop.run(), name=loop.name)
+
+    async def _shut_down(self) -> None:
+        """Stop work, let writes finish, stop feeds, stop Kopf, stop answering."""
+        logger.info("shutting down")
+        self.is_ready = False
+        self.supervisor.stop()
+        self.brain.close()
+        await self.supervisor.finish("start-up", DRAIN_SECONDS)
+        await self.supervisor.finish("sync-guard", 0)
+        for feed in self._feeds:
+            await self.supervisor.cancel(f"feed-{feed.kind.plural}")
+        await self.supervisor.cancel("events")
+        self._kopf_stop.set()
+        await self.supervisor.finish("kopf", DRAIN_SECONDS)
+        await self.supervisor.cancel_all()
+        await self.endpoints.stop()
+
+    def _take_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self.supervisor.stop)
+
+    def _parts(self) -> Parts:
+        access = Access(Reader(self._api), self._writer, self.cluster)
+        return Parts(
+            self.cluster, access, EventRecorder(self._events), self.metrics, SystemClock(), DEFAULT_1_37
+        )
+
+    def _known(self, kind: str) -> list[Any]:
+        views: dict[str, Mapping[str, Any]] = {
+            "AllocationPolicy": self.cluster.policies,
+            "DeviceClass": self.cluster.classes,
+            "DeviceTaintRule": self.cluster.taint_rules,
+            "ResourceClaim": self.cluster.claims,
+            "ResourceClaimTemplate": self.cluster.templates,
+        }
+        return list(views[kind].values())
+
+    def _fed(self) -> list[str]:
+        return [kind.name for kind in self.served.kinds.values() if kind.feed != "none"]
+
+    def _wrote(self, verb: str, resource: str, code: str) -> None:
+        self.metrics.count(WRITES, verb, resource, code)
+
+    def _refresh(self) -> None:
+        self.metrics.set(DEVICES_HELD_TWICE, len(self.cluster.doubles()))
+        self.metrics.set(WAITING_PODS, self.brain.allocation.waiting)
+        for loop in self.brain.loops:
+            self.metrics.set(QUEUE_DEPTH, len(loop.queue), loop.name)
+        for feed in self._feeds:
+            self.metrics.set(FEED_AGE, feed.age, feed.kind.name)
+            self.metrics.set(WATCH_RESTARTS, feed.restarts.total(), feed.kind.name)
+        self.metrics.set(EVENTS_DROPPED, self._events.lost.total())
+
+    def _counts(self) -> str:
+        cluster = self.cluster
+        return f"{len(cluster.nodes)} nodes, {len(cluster.published)} slices, {len(cluster.claims)} claims, {len(cluster.pods)} pods"
+
+
+async def run_operator(settings: Settings) -> int:
+    """Connect, wire, run.
+
+    Returns: the exit status.
+
+    Raises:
+        DraError: it could not even start.
+    """
+    async with await Api.connect(settings.kubeconfig, settings.context) as api:
+        served = await discover(api)
+        for kind in served.missing:
+            logger.warning("%s is not served: %s", kind, kind.remedy)
+        return await Operator(settings, api, served).run()

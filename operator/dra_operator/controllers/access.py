@@ -1,0 +1,164 @@
+"""What controllers need of the API server: read one object afresh, and write so that the model knows at once.
+
+Every write carries the uid and resourceVersion of the object that it was computed from, and its answer is put into the model
+("assumed", architecture section 3). Wraps `kube`; must not decide anything.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+
+from dra_operator.errors import ApiNotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dra_operator.model import ObjectMeta, Value
+
+MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+
+
+class Kubernetes(Protocol):
+    """Any object of the API."""
+
+    @property
+    def metadata(self) -> ObjectMeta:
+        """Its metadata."""
+        ...
+
+
+class Reader(Protocol):
+    """Reads of single objects, past all caches."""
+
+    async def get(self, kind: str, namespace: str, name: str) -> Value:
+        """One object, decoded."""
+        ...
+
+    async def get_raw(self, kind: str, namespace: str, name: str) -> dict[str, Any]:
+        """One object as parsed JSON, with all its fields."""
+        ...
+
+    async def list(self, kind: str, namespace: str) -> list[Value]:
+        """All objects of a namespace ("" for all), decoded."""
+        ...
+
+
+class Writes(Protocol):
+    """Writes, bounded in number."""
+
+    async def patch(
+        self,
+        kind: str,
+        namespace: str,
+        name: str,
+        body: Mapping[str, Any],
+        *,
+        subresource: str = "",
+        content_type: str = MERGE,
+    ) -> Value:
+        """Patch one object; the answer."""
+        ...
+
+    async def create(self, kind: str, namespace: str, body: Mapping[str, Any]) -> Value:
+        """Create one object; the answer."""
+        ...
+
+    async def delete(
+        self, kind: str, namespace: str, name: str, *, uid: str, resource_version: str | None = None
+    ) -> None:
+        """Delete one object, if it still is the one of that uid."""
+        ...
+
+    async def apply(
+        self, kind: str, namespace: str, name: str, body: Mapping[str, Any], *, subresource: str = ""
+    ) -> Value:
+        """Server-side apply as our field manager, by force; the answer."""
+        ...
+
+
+class Model(Protocol):
+    """Where accepted writes are recorded."""
+
+    def assume(self, obj: Value) -> None:
+        """Take the answer to an accepted write."""
+        ...
+
+
+K = TypeVar("K", bound=Kubernetes)
+
+
+class Access:
+    """Reads and writes of controllers."""
+
+    def __init__(self, reader: Reader, writer: Writes, model: Model) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._model = model
+
+    async def fresh(self, kind: str, obj: K) -> K | None:
+        """The object as the server has it now; None if it is gone or another one took its name."""
+        meta = obj.metadata
+        try:
+            found = await self._reader.get(kind, meta.namespace, meta.name)
+        except ApiNotFound:
+            return None
+        self._model.assume(found)
+        same = cast("K", found)
+        return same if same.metadata.uid == meta.uid else None
+
+    async def raw(self, kind: str, namespace: str, name: str) -> dict[str, Any]:
+        """The object with all its fields, for what must be passed on unread."""
+        return await self._reader.get_raw(kind, namespace, name)
+
+    async def list(self, kind: str, namespace: str) -> list[Value]:
+        """A live list."""
+        return await self._reader.list(kind, namespace)
+
+    async def patch(
+        self, kind: str, obj: K, body: Mapping[str, Any], *, subresource: str = "", content_type: str = MERGE
+    ) -> K:
+        """Patch exactly the version that `obj` is.
+
+        Raises:
+            ApiConflict: the object changed since, or is another one.
+        """
+        meta = obj.metadata
+        guarded = {
+            **body,
+            "metadata": {
+                **body.get("metadata", {}),
+                "uid": meta.uid,
+                "resourceVersion": meta.resource_version,
+            },
+        }
+        answer = await self._writer.patch(
+            kind, meta.namespace, meta.name, guarded, subresource=subresource, content_type=content_type
+        )
+        self._model.assume(answer)
+        return cast("K", answer)
+
+    async def create(self, kind: str, namespace: str, body: Mapping[str, Any]) -> Value:
+        """Create an object."""
+        answer = await self._writer.create(kind, namespace, body)
+        self._model.assume(answer)
+        return answer
+
+    async def delete(self, kind: str, obj: Kubernetes) -> None:
+        """Delete exactly this object, whatever its version; gone already is as good.
+
+        The model learns of it by the feed: a finalizer may keep the object.
+        """
+        meta = obj.metadata
+        try:
+            await self._writer.delete(kind, meta.namespace, meta.name, uid=meta.uid)
+        except ApiNotFound:
+            return
+
+    async def apply(self, kind: str, obj: K, body: Mapping[str, Any], *, subresource: str = "") -> K:
+        """Server-side apply onto an object that must still be the one of that uid."""
+        meta = obj.metadata
+        owned = {**body, "metadata": {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid}}
+        answer = await self._writer.apply(kind, meta.namespace, meta.name, owned, subresource=subresource)
+        self._model.assume(answer)
+        return cast("K", answer)

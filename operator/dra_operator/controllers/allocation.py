@@ -1,0 +1,244 @@
+"""Serves pods: asks placement what to do with each, has it committed, tells the user when it cannot be done.
+
+One key a pod. Decisions are taken one at a time on the event loop, against a model that holds what earlier ones have reserved;
+their writes run at the same time (bounded by the number of workers). Pods that wait are looked at again when something
+changes that could help, oldest first; there is no timer.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from dra_operator.cluster import claim_keys, freed_devices
+from dra_operator.errors import ApiConflict
+from dra_operator.explain import explain
+from dra_operator.metrics import ALLOCATIONS, LATENCY
+from dra_operator.model import Node, Pod, ResourceClaim
+from dra_operator.placement import Allocate, Ignore, Plan, Refuse, Release, Unplaced, Wait
+
+from .commit import POD
+from .names import holds_our_allocation
+from .parts import WARNING
+from .signature import signature
+
+if TYPE_CHECKING:
+    from dra_operator.cluster import Change
+    from dra_operator.placement import Outcome, Placer
+
+    from .commit import Committer
+    from .parts import Parts
+    from .workqueue import WorkQueue
+
+logger = logging.getLogger(__name__)
+
+BATCH = 0.02
+"""Seconds in which changes that may help are gathered before the waiting pods are looked at again: a freed node or a relist is
+many changes. Arbitrary; well below what a person notices."""
+
+HELPFUL = frozenset({"AllocationPolicy", "DeviceClass", "DeviceTaintRule", "ResourceSlice"})
+"""Kinds of which any change may help a pod that waits."""
+
+
+class AllocationController:
+    """Serves gated pods, and bound ones whose claims nobody has allocated (cp I-28)."""
+
+    def __init__(self, parts: Parts, queue: WorkQueue, placer: Placer, committer: Committer) -> None:
+        self._parts = parts
+        self._cluster = parts.cluster
+        self.queue = queue
+        self._placer = placer
+        self._committer = committer
+        self._waiting: dict[str, str] = {}
+        self._seen: dict[str, float] = {}
+        self._hopeless: dict[bytes, Unplaced] = {}
+        self._is_waking = False
+
+    @property
+    def waiting(self) -> int:
+        """Pods that cannot be served now."""
+        return len(self._waiting)
+
+    def start(self) -> None:
+        """The model is synced: look at every pod that may need us, oldest first; half-done attempts are finished on the way."""
+        for pod in sorted(self._cluster.pods.values(), key=_age):
+            self._notice(pod)
+
+    def changed(self, change: Change) -> None:
+        """Mark the pods that a change concerns."""
+        subject = change.new or change.old
+        if isinstance(subject, Pod):
+            self._pod_changed(subject, is_over=change.new is None or subject.is_done)
+        elif isinstance(subject, ResourceClaim):
+            self._claim_changed(change, subject.key)
+        elif change.kind in HELPFUL or _node_matters(change):
+            self.wake()
+
+    def wake(self) -> None:
+        """Something changed that may help: look at all waiting pods again, soon, together."""
+        if not self._is_waking:
+            self._is_waking = True
+            self._parts.clock.call_later(BATCH, self._wake_now)
+
+    async def reconcile(self, pod_key: str) -> None:
+        """One pass over a pod.
+
+        Raises:
+            ApiError: a write failed; look again.
+        """
+        await self._committer.settle(pod_key)
+        pod = self._cluster.pods.get(pod_key)
+        if pod is None:
+            self._waiting.pop(pod_key, None)
+            return
+        # No await between the decision and the first line of `commit`: what it takes must be reserved before the next decision.
+        answer = self._placer.classify(pod)
+        if isinstance(answer, Allocate):
+            await self._allocate(pod, answer)
+        elif isinstance(answer, Release):
+            await self._release(pod)
+        else:
+            self._leave(pod, answer)
+
+    async def _allocate(self, pod: Pod, work: Allocate) -> None:
+        outcome = self._plan(pod, work)
+        if isinstance(outcome, Plan):
+            await self._commit(pod, outcome)
+        elif isinstance(outcome, Unplaced):
+            await self._unplaced(pod, work, outcome)
+        else:
+            self._leave(pod, outcome)
+
+    def _plan(self, pod: Pod, work: Allocate) -> Outcome:
+        """A plan; for a pod like one that failed since the last helpful change, its failure without another search."""
+        like = signature(pod, work)
+        known = self._hopeless.get(like) if like else None
+        if known is not None:
+            return known
+        outcome = self._placer.plan(pod, work)
+        if like and isinstance(outcome, Unplaced):
+            self._hopeless[like] = outcome
+        return outcome
+
+    async def _commit(self, pod: Pod, plan: Plan) -> None:
+        try:
+            await self._committer.commit(pod, plan)
+        except BaseException as error:
+            result = "conflict" if isinstance(error, ApiConflict) else "error"
+            self._parts.metrics.count(ALLOCATIONS, result)
+            self.wake()  # what was reserved for this attempt may serve others
+            raise
+        self._served(pod, "committed")
+        logger.info("pod %s: %s on node %s", pod.key, _devices(plan) or "nothing new to allocate", plan.node)
+
+    async def _release(self, pod: Pod) -> None:
+        await self._committer.release(pod)
+        self._served(pod, "released")
+        logger.info("pod %s: released, no claim of it is ours", pod.key)
+
+    async def _unplaced(self, pod: Pod, work: Allocate, outcome: Unplaced) -> None:
+        """No node serves the pod. Claims that a half-done attempt allocated for it alone are taken back, and all is chosen anew."""
+        ours = [claim for claim in work.allocated if _is_for(claim, pod)] if pod.gate_names else []
+        for claim in ours:
+            await self._committer.roll_back(claim, pod.uid)
+        if ours:
+            self._parts.metrics.count(ALLOCATIONS, "rolled_back")
+            logger.info("pod %s: took back %d claims of a half-done attempt", pod.key, len(ours))
+            self.queue.add(pod.key)
+            return
+        self._wait(pod, "unsatisfied", "AllocationFailed", explain(outcome).message)
+
+    def _leave(self, pod: Pod, answer: Ignore | Wait | Refuse | Release | Outcome) -> None:
+        """Nothing to write: note that the pod waits, and why."""
+        if isinstance(answer, Wait):
+            self._wait(pod, "waiting", answer.reason, "" if answer.quiet else answer.message)
+        elif isinstance(answer, Refuse):
+            self._wait(pod, "refused", answer.reason, answer.message)
+        else:
+            self._waiting.pop(pod.key, None)
+
+    def _wait(self, pod: Pod, result: str, reason: str, message: str) -> None:
+        """Keep the pod for the next change that may help; count and tell only what is news."""
+        news = self._waiting.get(pod.key) != reason + message
+        self._waiting[pod.key] = reason + message
+        if news:
+            self._parts.metrics.count(ALLOCATIONS, result)
+        if message and news:
+            logger.info("pod %s waits: %s", pod.key, message)
+        if message:
+            self._parts.recorder.record(POD, pod.metadata, WARNING, reason, message)
+
+    def _served(self, pod: Pod, result: str) -> None:
+        self._waiting.pop(pod.key, None)
+        self._parts.metrics.count(ALLOCATIONS, result)
+        since = self._seen.pop(pod.uid, None)
+        if since is not None:
+            self._parts.metrics.observe(LATENCY, self._parts.clock.monotonic() - since)
+
+    def _pod_changed(self, pod: Pod, *, is_over: bool) -> None:
+        if not is_over:
+            self._notice(pod)
+            return
+        self._waiting.pop(pod.key, None)
+        self._seen.pop(pod.uid, None)
+        self._committer.forget(pod.uid)
+        if pod.spec.resource_claims:
+            self.queue.add(pod.key)  # answers may be missing for it
+        for key in claim_keys(pod):
+            self._notice_all(key)
+        self.wake()  # its cpu, memory, ports are free
+
+    def _claim_changed(self, change: Change, key: str) -> None:
+        self._notice_all(key)
+        if freed_devices(change):
+            self.wake()
+
+    def _notice_all(self, claim_key: str) -> None:
+        for pod in self._cluster.pods_of_claim(claim_key):
+            self._notice(pod)
+
+    def _notice(self, pod: Pod) -> None:
+        """Look at a pod if it may need us: gated, or bound with claims."""
+        if pod.is_done or not (pod.gate_names or (pod.spec.node_name and pod.spec.resource_claims)):
+            return
+        if pod.gate_names:
+            self._seen.setdefault(pod.uid, self._parts.clock.monotonic())
+        self.queue.add(pod.key)
+
+    def _wake_now(self) -> None:
+        self._is_waking = False
+        self._hopeless.clear()
+        pods = [self._cluster.pods[key] for key in self._waiting if key in self._cluster.pods]
+        for pod in sorted(pods, key=_age):
+            self.queue.add(pod.key)
+
+
+def _age(pod: Pod) -> tuple[str, str]:
+    return pod.metadata.creation_timestamp or "", pod.key
+
+
+def _is_for(claim: ResourceClaim, pod: Pod) -> bool:
+    """Whether we allocated the claim for that pod and nobody else uses it (cp I-52)."""
+    return holds_our_allocation(claim) and {entry.uid for entry in claim.status.reserved_for} == {pod.uid}
+
+
+def _node_matters(change: Change) -> bool:
+    """Whether a node changed in what placement reads; heartbeats do not count."""
+    old, new = change.old, change.new
+    if not isinstance(new, Node):
+        return False
+    if not isinstance(old, Node):
+        return True
+    quiet = msgspec.structs.replace(new.metadata, resource_version=old.metadata.resource_version)
+    same_meta = (quiet.labels, quiet.deletion_timestamp) == (
+        old.metadata.labels,
+        old.metadata.deletion_timestamp,
+    )
+    return not (same_meta and new.spec == old.spec and new.status == old.status)
+
+
+def _devices(plan: Plan) -> str:
+    results = [result for decision in plan.ours for result in decision.allocation.devices.results]
+    return ", ".join(str(result.device_id) for result in results)

@@ -1,0 +1,304 @@
+"""The write protocol: turns a plan into objects (architecture section 6, cp I-50…I-54).
+
+Per claim (1) finalizer and mark, (2) allocation and reservation in one status write, then (3) one pod patch that pins and
+releases. Each write carries uid and resourceVersion; every step can be repeated. Devices stay reserved in the model from the
+decision until the answer is known, also when an answer never came. Called by the allocation controller; decides nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from dra_operator.errors import ApiConflict, ApiForbidden, ApiInvalid, ApiNotFound, ApiUnavailable
+from dra_operator.model import FINALIZER, ResourceClaimConsumerReference, to_object
+
+from .access import STRATEGIC
+from .clock import to_rfc3339
+from .names import GENERATED, MARK, digest, has_finalizer, holds_our_allocation
+from .pinning import placement_spec, release_spec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dra_operator.cluster import Cluster
+    from dra_operator.model import AllocationResult, DeviceId, Pod, ResourceClaim
+    from dra_operator.placement import ClaimDecision, Plan
+
+    from .access import Access
+    from .clock import Clock
+
+logger = logging.getLogger(__name__)
+
+ATTEMPTS = 5
+"""Tries of one claim against writers that only touch it (labels, other consumers); as many as kube-scheduler's (cp S-51)."""
+
+CLAIM = "ResourceClaim"
+POD = "Pod"
+
+DEFINITE = (ApiConflict, ApiNotFound, ApiInvalid, ApiForbidden)
+"""Failures that say that the write did not happen and will not by repeating it."""
+
+
+def consumer(pod: Pod) -> ResourceClaimConsumerReference:
+    """The pod as an entry of `reservedFor` (cp C-71)."""
+    return ResourceClaimConsumerReference(resource="pods", name=pod.metadata.name, uid=pod.uid)
+
+
+def reserved_for(claim: ResourceClaim, pod: Pod) -> list[dict[str, Any]]:
+    """`reservedFor` with the pod in it, once."""
+    there = [to_object(entry) for entry in claim.status.reserved_for]
+    return there if claim.is_reserved_for(pod.uid) else [*there, to_object(consumer(pod))]
+
+
+def without(claim: ResourceClaim, pod_uid: str) -> list[dict[str, Any]]:
+    """`reservedFor` without that pod."""
+    return [to_object(entry) for entry in claim.status.reserved_for if entry.uid != pod_uid]
+
+
+def allocation_status(claim: ResourceClaim, allocation: AllocationResult, pod: Pod) -> dict[str, Any]:
+    """Status of step 2: allocation and reservation together, or the API server and the sweeper could see half of it (cp I-43)."""
+    return {"allocation": to_object(allocation), "reservedFor": reserved_for(claim, pod)}
+
+
+class Committer:
+    """Writes plans, and takes them back.
+
+    Attributes:
+        in_flight: pod key → devices whose fate is not known yet; ownership waits for them before it gives a pool away.
+    """
+
+    def __init__(self, access: Access, cluster: Cluster, clock: Clock) -> None:
+        self._access = access
+        self._cluster = cluster
+        self._clock = clock
+        self._unanswered: dict[str, dict[str, ResourceClaim]] = {}
+        self._borrowed: dict[str, list[str]] = {}
+        self.in_flight: dict[str, frozenset[DeviceId]] = {}
+
+    async def commit(self, pod: Pod, plan: Plan) -> Pod:
+        """Write a plan: allocate, reserve, and pin and release the pod if it is gated.
+
+        Must be awaited right after the plan was made: it reserves the devices before it first waits for anything.
+
+        Returns: the pod as it is afterwards.
+
+        Raises:
+            ApiConflict: something changed; what this attempt allocated was taken back where that is needed; plan again.
+            ApiUnavailable: an answer is missing; call `settle` before planning for the pod again.
+        """
+        self._hold(pod, plan)
+        served = False
+        try:
+            await self._claims(pod, plan)
+            after = await self._pin(pod, plan.node) if pod.gate_names else pod
+            served = True
+        finally:
+            self._let_go(pod, plan, served=served)
+        return after
+
+    async def release(self, pod: Pod) -> Pod:
+        """Take our gate off a pod and change nothing else."""
+        return await self._patch_pod(pod, release_spec())
+
+    def forget(self, pod_uid: str) -> None:
+        """The pod is gone or done: what was kept for it for kube-scheduler's sake is free."""
+        self._return(self._borrowed.pop(pod_uid, ()))
+
+    async def reserve(self, pod: Pod, claim: ResourceClaim) -> None:
+        """Add the pod to the consumers of a claim that is allocated already.
+
+        Raises:
+            ApiConflict: its allocation is another one, or gone.
+        """
+        for _ in range(ATTEMPTS):
+            body = {"status": {"reservedFor": reserved_for(claim, pod)}}
+            try:
+                await self._access.patch(CLAIM, claim, body, subresource="status")
+            except ApiConflict:
+                current = await self._access.fresh(CLAIM, claim)
+                if current is None or current.status.allocation != claim.status.allocation:
+                    raise
+                claim = current
+            else:
+                return
+        raise ApiConflict(f"ResourceClaim {claim.key} keeps changing while it is being reserved", status=409)
+
+    async def settle(self, pod_key: str) -> None:
+        """Find out what became of the claims of a pod whose status write got no answer, and make sure that it cannot come late.
+
+        A write that is still under way carries the claim's resourceVersion; another write to the claim makes it fail.
+
+        Raises:
+            ApiError: still unknown; the devices stay reserved.
+        """
+        for uid, claim in list(self._unanswered.get(pod_key, {}).items()):
+            await self._fence(claim)
+            self._unanswered[pod_key].pop(uid)
+            self._cluster.unreserve(uid)
+        if not self._unanswered.get(pod_key):
+            self._unanswered.pop(pod_key, None)
+            self.in_flight.pop(pod_key, None)
+
+    async def roll_back(self, claim: ResourceClaim, pod_uid: str) -> None:
+        """Take our allocation for that pod back: status first, then finalizer, and only if nobody else uses it (cp I-52)."""
+        current: ResourceClaim | None = claim
+        for _ in range(ATTEMPTS):
+            try:
+                if current is not None:
+                    await self._take_back(current, pod_uid)
+            except ApiConflict:
+                current = await self._access.fresh(CLAIM, claim)
+            except ApiNotFound:
+                return
+            else:
+                return
+        raise ApiConflict(
+            f"ResourceClaim {claim.key} keeps changing while its allocation is being taken back", status=409
+        )
+
+    async def deallocate(self, claim: ResourceClaim) -> ResourceClaim:
+        """Clear allocation and consumers, then drop finalizer and mark; the claim must be the current one.
+
+        Raises:
+            ApiConflict: it is not.
+        """
+        return await self._unmark(await self._deallocate(claim))
+
+    async def _deallocate(self, claim: ResourceClaim) -> ResourceClaim:
+        if not (claim.is_allocated or claim.status.reserved_for):
+            return claim
+        body = {"status": {"allocation": None, "reservedFor": None}}
+        return await self._access.patch(CLAIM, claim, body, subresource="status")
+
+    async def _unmark(self, claim: ResourceClaim) -> ResourceClaim:
+        if not has_finalizer(claim):
+            return claim
+        finalizers = [name for name in claim.metadata.finalizers if name != FINALIZER]
+        body: dict[str, Any] = {"metadata": {"finalizers": finalizers, "annotations": {MARK: None}}}
+        return await self._access.patch(CLAIM, claim, body)
+
+    async def _claims(self, pod: Pod, plan: Plan) -> None:
+        done: list[ResourceClaim] = []
+        try:
+            for decision in plan.ours:
+                done.append(await self._allocate(pod, decision))  # noqa: PERF401 - a failure half-way must find the others in the list
+            for claim in plan.reserve:
+                await self.reserve(pod, claim)
+        except DEFINITE:
+            for claim in done:
+                await self.roll_back(claim, pod.uid)
+            raise
+
+    async def _allocate(self, pod: Pod, decision: ClaimDecision) -> ResourceClaim:
+        claim = decision.claim
+        for _ in range(ATTEMPTS):
+            try:
+                claim = await self._mark(claim, decision.allocation)
+                return await self._write_allocation(pod, claim, decision.allocation)
+            except ApiConflict:
+                claim = await self._still_free(claim)
+        raise ApiConflict(f"ResourceClaim {claim.key} keeps changing while it is being allocated", status=409)
+
+    async def _still_free(self, claim: ResourceClaim) -> ResourceClaim:
+        """The claim afresh, if the decision still can be written to it."""
+        current = await self._access.fresh(CLAIM, claim)
+        if current is None or current.metadata.deletion_timestamp is not None:
+            raise ApiConflict(f"ResourceClaim {claim.key} got deleted in the meantime", status=409)
+        if current.is_allocated:
+            raise ApiConflict(
+                f"ResourceClaim {claim.key} got allocated elsewhere in the meantime", status=409
+            )
+        return current
+
+    async def _mark(self, claim: ResourceClaim, allocation: AllocationResult) -> ResourceClaim:
+        """Step 1. Nothing to write if the claim is marked well enough already."""
+        if has_finalizer(claim) and claim.metadata.annotations.get(MARK) in {GENERATED, digest(allocation)}:
+            return claim
+        finalizers = list(claim.metadata.finalizers)
+        metadata: dict[str, Any] = {"annotations": {MARK: digest(allocation)}}
+        if FINALIZER not in finalizers:
+            metadata["finalizers"] = [*finalizers, FINALIZER]
+        return await self._access.patch(CLAIM, claim, {"metadata": metadata})
+
+    async def _write_allocation(
+        self, pod: Pod, claim: ResourceClaim, allocation: AllocationResult
+    ) -> ResourceClaim:
+        """Step 2, the commit point."""
+        stamped = msgspec.structs.replace(allocation, allocation_timestamp=to_rfc3339(self._clock.now()))
+        body = {"status": allocation_status(claim, stamped, pod)}
+        try:
+            return await self._access.patch(CLAIM, claim, body, subresource="status")
+        except ApiUnavailable:
+            self._unanswered.setdefault(pod.key, {})[claim.metadata.uid] = claim
+            raise
+
+    async def _pin(self, pod: Pod, node: str) -> Pod:
+        """Step 3. From here on the pod counts against the node, bound or not."""
+        released = await self._patch_pod(pod, placement_spec(pod, node))
+        self._cluster.place(pod.uid, node)
+        return released
+
+    async def _patch_pod(self, pod: Pod, spec: dict[str, Any]) -> Pod:
+        try:
+            return await self._access.patch(POD, pod, {"spec": spec}, content_type=STRATEGIC)
+        except ApiConflict:
+            # The pod changed, perhaps in what the plan was made from: know it now, and plan again with the claims as they are.
+            await self._access.fresh(POD, pod)
+            raise
+
+    async def _take_back(self, claim: ResourceClaim, pod_uid: str) -> None:
+        if claim.is_allocated and not holds_our_allocation(claim):
+            return
+        others = without(claim, pod_uid)
+        if not others:
+            cleared = await self._deallocate(claim)
+            # Claims that we generated are born with finalizer and mark, and keep them for the next attempt.
+            if cleared.metadata.annotations.get(MARK) != GENERATED:
+                await self._unmark(cleared)
+        elif claim.is_reserved_for(pod_uid):
+            await self._access.patch(CLAIM, claim, {"status": {"reservedFor": others}}, subresource="status")
+
+    async def _fence(self, claim: ResourceClaim) -> None:
+        current = await self._access.fresh(CLAIM, claim)
+        if (
+            current is None
+            or current.is_allocated
+            or current.metadata.resource_version != claim.metadata.resource_version
+        ):
+            return
+        # Dropping the mark is the write that makes a late one fail; the next attempt marks anew.
+        finalizers = [name for name in current.metadata.finalizers if name != FINALIZER]
+        await self._access.patch(
+            CLAIM, current, {"metadata": {"finalizers": finalizers, "annotations": {MARK: None}}}
+        )
+
+    def _hold(self, pod: Pod, plan: Plan) -> None:
+        decisions = (*plan.ours, *plan.theirs)
+        for decision in decisions:
+            self._cluster.reserve(decision.claim.metadata.uid, decision.allocation)
+        self.in_flight[pod.key] = frozenset(_devices(decisions))
+
+    def _let_go(self, pod: Pod, plan: Plan, *, served: bool) -> None:
+        unanswered = self._unanswered.get(pod.key, {})
+        for decision in plan.ours:
+            if decision.claim.metadata.uid not in unanswered:
+                self._cluster.unreserve(decision.claim.metadata.uid)
+        # What kube-scheduler is going to allocate stays reserved until it has (the model notices), or the pod is gone.
+        borrowed = [decision.claim.metadata.uid for decision in plan.theirs]
+        if served:
+            self._borrowed[pod.uid] = borrowed
+        else:
+            self._return(borrowed)
+        if not unanswered:
+            self.in_flight.pop(pod.key, None)
+
+    def _return(self, claim_uids: Iterable[str]) -> None:
+        for uid in claim_uids:
+            self._cluster.unreserve(uid)
+
+
+def _devices(decisions: Iterable[ClaimDecision]) -> list[DeviceId]:
+    return [result.device_id for decision in decisions for result in decision.allocation.devices.results]

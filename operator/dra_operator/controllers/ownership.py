@@ -1,0 +1,274 @@
+"""Keeps an AllocationPolicy's DeviceTaintRules, its finalizer and its status (architecture, section 2).
+
+One key a policy. Order matters at both ends: a pool is allocated from only after its rule has settled (`settling`), and a rule
+goes only after the last write about its pools is answered. The finalizer is on our own kind only.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from dra_operator.errors import ApiAlreadyExists, ApiNotFound
+from dra_operator.model import AllocationPolicy, DeviceTaintRule, ResourceClaim, ResourceSlice, from_object
+
+from .clock import to_rfc3339
+from .names import POLICY_FINALIZER
+from .policystatus import Facts, conditions, removal, status
+from .rules import POLICY, RULE, is_as_wanted, rule_body, rule_spec, rules_of, wanted_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from dra_operator.cluster import Change
+    from dra_operator.model import DeviceId, PoolId, PoolSelector
+
+    from .parts import Parts
+    from .settling import Settling
+    from .workqueue import WorkQueue
+
+logger = logging.getLogger(__name__)
+
+STATUS_INTERVAL = 1.0
+"""Seconds between two status writes of a policy. Arbitrary: counts for people to read, not one write an allocation."""
+
+DRAIN_INTERVAL = 0.2
+"""Seconds between two looks at the writes that a removal waits for."""
+
+
+class PolicyController:
+    """Serves policies.
+
+    Args:
+        parts: the common arguments.
+        queue: of policy names.
+        settling: is told of rules, says what still settles.
+        in_flight: devices of writes that are not answered yet.
+        wake: called when a pool may be allocated from that could not before.
+    """
+
+    def __init__(
+        self,
+        parts: Parts,
+        queue: WorkQueue,
+        settling: Settling,
+        in_flight: Callable[[], Iterable[DeviceId]],
+        wake: Callable[[], None],
+    ) -> None:
+        self._parts = parts
+        self._cluster = parts.cluster
+        self._access = parts.access
+        self.queue = queue
+        self._settling = settling
+        self._in_flight = in_flight
+        self._wake = wake
+        self._enforced = settling.enforced
+        self._written: dict[str, float] = {}
+
+    def start(self) -> None:
+        """The model is synced: look at every policy."""
+        self._settling.start()
+        for name in self._cluster.policies:
+            self.queue.add(name)
+
+    def changed(self, change: Change) -> None:
+        """Mark policies that a change concerns."""
+        subject = change.new or change.old
+        if isinstance(subject, AllocationPolicy):
+            self._settling.observe()
+            self.queue.add(subject.metadata.name)
+        elif isinstance(subject, DeviceTaintRule):
+            self._settling.observe()
+            owner = subject.metadata.controller
+            if owner is not None and owner.kind == POLICY:
+                self.queue.add(owner.name)
+        elif isinstance(subject, ResourceSlice):
+            self._mark({subject.pool_id})
+        elif isinstance(subject, ResourceClaim):
+            self._mark(_pools(change.old) ^ _pools(change.new))
+
+    async def reconcile(self, name: str) -> None:
+        """One pass over a policy.
+
+        Raises:
+            ApiError: try again.
+        """
+        policy = self._cluster.policies.get(name)
+        if policy is None:
+            self._written.pop(name, None)
+            return
+        if policy.metadata.deletion_timestamp is not None:
+            await self._remove(policy)
+            return
+        policy = await self._with_finalizer(policy)
+        if self._enforced:
+            await self._keep_rules(policy)
+        self._look_again(policy)
+        await self._report(policy)
+
+    async def _with_finalizer(self, policy: AllocationPolicy) -> AllocationPolicy:
+        finalizers = policy.metadata.finalizers
+        if POLICY_FINALIZER in finalizers:
+            return policy
+        body = {"metadata": {"finalizers": [*finalizers, POLICY_FINALIZER]}}
+        return await self._access.patch(POLICY, policy, body)
+
+    async def _keep_rules(self, policy: AllocationPolicy) -> None:
+        """Create what is missing, mend what was edited, drop what is no longer wanted."""
+        wanted = wanted_rules(policy)
+        for name, selector in wanted.items():
+            await self._ensure(policy, name, selector)
+        stale = [
+            rule for name, rule in rules_of(self._cluster.taint_rules, policy).items() if name not in wanted
+        ]
+        await self._drop(policy, stale)
+
+    async def _ensure(self, policy: AllocationPolicy, name: str, selector: PoolSelector) -> None:
+        rule = self._cluster.taint_rules.get(name)
+        if rule is None:
+            await self._create(policy, selector)
+        elif not is_as_wanted(rule, policy, selector):
+            await self._mend(rule, policy, selector)
+
+    async def _create(self, policy: AllocationPolicy, selector: PoolSelector) -> None:
+        body = rule_body(policy, selector)
+        try:
+            await self._access.create(RULE, "", body)
+        except ApiAlreadyExists:
+            # Somebody else's, or ours and not seen yet: the next pass has it in the model and decides.
+            found = from_object(DeviceTaintRule, await self._access.raw(RULE, "", body["metadata"]["name"]))
+            self._cluster.assume(found)
+            self.queue.add_after(policy.metadata.name, DRAIN_INTERVAL)
+        else:
+            logger.info("policy %s: keeping other allocators off %s", policy.metadata.name, _words(selector))
+
+    async def _mend(self, rule: DeviceTaintRule, policy: AllocationPolicy, selector: PoolSelector) -> None:
+        """Bring an edited rule back. One that is going, or another policy's namesake, has to be gone first."""
+        if rule.metadata.deletion_timestamp is not None:
+            return
+        body = rule_body(policy, selector)
+        metadata = {key: body["metadata"][key] for key in ("labels", "ownerReferences")}
+        spec = rule_spec(selector)
+        spec["deviceSelector"] = {"driver": None, "pool": None, "device": None, **spec["deviceSelector"]}
+        spec["taint"] = {"value": None, **spec["taint"]}
+        await self._access.patch(RULE, rule, {"metadata": metadata, "spec": spec})
+        logger.warning(
+            "policy %s: DeviceTaintRule %s had been changed and is restored",
+            policy.metadata.name,
+            rule.metadata.name,
+        )
+
+    async def _drop(self, policy: AllocationPolicy, rules: list[DeviceTaintRule]) -> bool:
+        """Delete rules, unless a write about their pools is still under way: then look again soon. Whether all are gone."""
+        for rule in rules:
+            if self._is_busy(rule):
+                self.queue.add_after(policy.metadata.name, DRAIN_INTERVAL)
+            elif rule.metadata.deletion_timestamp is None:
+                await self._access.delete(RULE, rule)
+        return not rules
+
+    def _is_busy(self, rule: DeviceTaintRule) -> bool:
+        chosen = rule.spec.device_selector
+        if chosen is None:
+            return False
+        return any(
+            device.driver == chosen.driver and chosen.pool in {None, "", device.pool}
+            for device in self._in_flight()
+        )
+
+    async def _remove(self, policy: AllocationPolicy) -> None:
+        """The policy is being deleted: nothing is allocated for it any more; drain, drop rules, then let it go."""
+        if POLICY_FINALIZER not in policy.metadata.finalizers:
+            return
+        if any(self._is_ruled(device.pool_id, policy) for device in self._in_flight()):
+            await self._say_removing(policy)
+            self.queue.add_after(policy.metadata.name, DRAIN_INTERVAL)
+            return
+        if not await self._drop(policy, list(rules_of(self._cluster.taint_rules, policy).values())):
+            return  # their deletion brings us back
+        finalizers = [name for name in policy.metadata.finalizers if name != POLICY_FINALIZER]
+        try:
+            await self._access.patch(POLICY, policy, {"metadata": {"finalizers": finalizers}})
+        except ApiNotFound:
+            return
+        logger.info("policy %s is gone: its pools are no longer ours", policy.metadata.name)
+
+    def _is_ruled(self, pool_id: PoolId, policy: AllocationPolicy) -> bool:
+        return any(selector.matches(pool_id) for selector in policy.spec.pools)
+
+    async def _say_removing(self, policy: AllocationPolicy) -> None:
+        told = any(
+            condition.type == "Ready" and condition.reason == "Removing"
+            for condition in policy.status.conditions
+        )
+        if not told:
+            listed = conditions(policy, [removal()], to_rfc3339(self._parts.clock.now()))
+            await self._access.patch(POLICY, policy, {"status": {"conditions": listed}}, subresource="status")
+
+    def _look_again(self, policy: AllocationPolicy) -> None:
+        """Come back when the next rule has settled; wake waiting pods when one just has."""
+        left = [self._settling.remaining(policy, selector) for selector in policy.spec.pools]
+        waits = [seconds for seconds in left if seconds]
+        if waits:
+            self.queue.add_after(policy.metadata.name, min(waits) + 0.01)
+        if any(seconds == 0.0 for seconds in left):
+            self._wake_once(policy)
+
+    def _wake_once(self, policy: AllocationPolicy) -> None:
+        """Wake only while the status still says that something settles: that is once, and again after a restart."""
+        told = any(item.type == "Settling" and item.status == "False" for item in policy.status.conditions)
+        if not told or policy.status.observed_generation != policy.metadata.generation:
+            self._wake()
+
+    async def _report(self, policy: AllocationPolicy) -> None:
+        """Write the status if it changed, and not too often."""
+        wanted = status(policy, self._facts(policy), to_rfc3339(self._parts.clock.now()))
+        if _same(policy, wanted):
+            return
+        name, now = policy.metadata.name, self._parts.clock.monotonic()
+        left = self._written.get(name, now - STATUS_INTERVAL) + STATUS_INTERVAL - now
+        if left > 0 and policy.status.conditions:
+            self.queue.add_after(name, left)
+            return
+        self._written[name] = now
+        await self._access.patch(POLICY, policy, {"status": wanted}, subresource="status")
+
+    def _facts(self, policy: AllocationPolicy) -> Facts:
+        pools = self._cluster.pools_of_policy(policy.metadata.name)
+        devices = {
+            slice_.device_id(device)
+            for pool_id in pools
+            for slice_ in self._cluster.slices.of_pool(pool_id)
+            for device in slice_.spec.devices
+        }
+        left = [self._settling.remaining(policy, selector) for selector in policy.spec.pools]
+        return Facts(
+            pools=len(pools),
+            devices=len(devices),
+            allocated=sum(1 for device in devices if self._cluster.holders(device)),
+            enforced=self._enforced,
+            standing=sum(1 for seconds in left if seconds is not None) if self._enforced else 0,
+            wanted=len(left),
+            settling=sum(1 for seconds in left if seconds),
+            settle_seconds=self._settling.seconds,
+        )
+
+    def _mark(self, pools: Iterable[PoolId]) -> None:
+        for pool_id in pools:
+            for policy in self._cluster.policies_matching(pool_id):
+                self.queue.add(policy.metadata.name)
+
+
+def _pools(claim: object) -> frozenset[PoolId]:
+    if not isinstance(claim, ResourceClaim) or claim.status.allocation is None:
+        return frozenset()
+    return frozenset(result.device_id.pool_id for result in claim.status.allocation.devices.results)
+
+
+def _same(policy: AllocationPolicy, wanted: dict[str, Any]) -> bool:
+    known = from_object(AllocationPolicy, {"metadata": {}, "status": wanted}).status
+    return known == policy.status
+
+
+def _words(selector: PoolSelector) -> str:
+    return f"pool {selector.driver}/{selector.pool}" if selector.pool else f"all pools of {selector.driver}"

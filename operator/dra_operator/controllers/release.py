@@ -1,0 +1,110 @@
+"""The end of claims: consumers that are done, deallocation, finalizer, deletion (cp C-61…C-69); only with --generate-claims=always.
+
+One key a claim; kube-controller-manager does this otherwise. Devices come free here, and only by a transition that this
+controller makes itself or by deletion: "allocated and unused" alone is no reason (C-64; see `sweeper` for ours).
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from dra_operator.cluster import claim_keys
+from dra_operator.model import ObjectMeta, Pod, ResourceClaim, to_object
+
+from .commit import CLAIM, POD
+from .names import has_finalizer
+
+if TYPE_CHECKING:
+    from dra_operator.cluster import Change, Cluster
+    from dra_operator.model import ResourceClaimConsumerReference
+
+    from .commit import Committer
+    from .parts import Parts
+    from .workqueue import WorkQueue
+
+logger = logging.getLogger(__name__)
+
+
+def claims_of_ended_pod(cluster: Cluster, pod: Pod) -> frozenset[str]:
+    """Keys of the claims that a pod names, and of those generated for it whose names were never recorded (cp C-4c)."""
+    return claim_keys(pod) | {claim.key for claim in cluster.claims_owned_by(pod.uid)}
+
+
+class ClaimReleaser:
+    """Purges consumers, frees devices, deletes the generated claims of done pods."""
+
+    def __init__(self, parts: Parts, queue: WorkQueue, committer: Committer) -> None:
+        self._cluster = parts.cluster
+        self._access = parts.access
+        self.queue = queue
+        self._committer = committer
+
+    def start(self) -> None:
+        """The model is synced: look at every claim once, for what happened while nobody looked (cp C-69)."""
+        for key in self._cluster.claims:
+            self.queue.add(key)
+
+    def changed(self, change: Change) -> None:
+        """Mark claims that changed, and those of pods that need them no more (cp C-4c, C-6)."""
+        if isinstance(change.new, ResourceClaim):
+            self.queue.add(change.new.key)
+        pod = change.new or change.old
+        if isinstance(pod, Pod) and (change.new is None or pod.is_done):
+            for key in claims_of_ended_pod(self._cluster, pod):
+                self.queue.add(key)
+
+    async def reconcile(self, claim_key: str) -> None:
+        """One pass over a claim.
+
+        Raises:
+            ApiError: try again.
+        """
+        claim = self._cluster.claims.get(claim_key)
+        if claim is None:
+            return
+        consumers = claim.status.reserved_for
+        remaining = [consumer for consumer in consumers if await self._keeps(claim, consumer)]
+        if len(remaining) < len(consumers):
+            claim = await self._drop(claim, remaining)
+        elif not consumers and has_finalizer(claim) and claim.metadata.deletion_timestamp is not None:
+            await self._committer.deallocate(claim)
+            return
+        if not remaining and self._owner_is_done(claim):
+            await self._access.delete(CLAIM, claim)
+
+    async def _keeps(self, claim: ResourceClaim, consumer: ResourceClaimConsumerReference) -> bool:
+        """Whether a consumer still counts (cp C-61). Kinds that we do not know are kept (C-87)."""
+        if consumer.api_group or consumer.resource != "pods":
+            return True
+        pod = self._cluster.pods.get(f"{claim.metadata.namespace}/{consumer.name}")
+        if pod is not None:
+            return pod.uid == consumer.uid and not pod.is_done
+        if self._cluster.is_gone(POD, consumer.uid):
+            return False
+        # Not known here: the reservation may have overtaken the pod's own event (C-84), so ask the server.
+        ghost = Pod(ObjectMeta(name=consumer.name, namespace=claim.metadata.namespace, uid=consumer.uid))
+        return await self._access.fresh(POD, ghost) is not None
+
+    async def _drop(
+        self, claim: ResourceClaim, remaining: list[ResourceClaimConsumerReference]
+    ) -> ResourceClaim:
+        """Write the remaining consumers; with the last one the allocation goes, if the finalizer is ours to honour (cp C-62)."""
+        if remaining or not has_finalizer(claim):
+            entries = [to_object(consumer) for consumer in remaining]
+            status: dict[str, Any] = {"reservedFor": entries or None}
+            return await self._access.patch(CLAIM, claim, {"status": status}, subresource="status")
+        logger.info("ResourceClaim %s has no consumers left: its devices are free again", claim.key)
+        return await self._committer.deallocate(claim)
+
+    def _owner_is_done(self, claim: ResourceClaim) -> bool:
+        """Whether the claim was generated for a pod that is done or replaced (cp C-65); the garbage collector sees to pods that are gone."""
+        owner = claim.metadata.controller
+        if (
+            owner is None
+            or (owner.api_version, owner.kind) != ("v1", POD)
+            or claim.metadata.deletion_timestamp
+        ):
+            return False
+        pod = self._cluster.pods.get(f"{claim.metadata.namespace}/{owner.name}")
+        return pod is not None and (pod.uid != owner.uid or pod.is_done)

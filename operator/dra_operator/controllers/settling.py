@@ -1,0 +1,112 @@
+"""When a pool may be allocated from: its policy lives, its DeviceTaintRule is there as we want it, and has settled.
+
+kube-scheduler learns of a rule late: without a wait, devices went to two claims while it was busy (architecture, section 2).
+Pure but for the clock it is given. The ownership controller tells it what happens to rules; placement asks `allocatable`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .clock import from_rfc3339
+from .names import rule_name
+from .rules import is_as_wanted
+
+if TYPE_CHECKING:
+    from dra_operator.cluster import Cluster
+    from dra_operator.model import AllocationPolicy, DeviceTaintRule, PoolId, PoolSelector
+
+    from .clock import Clock
+
+
+class Settling:
+    """Ages of rules.
+
+    Two clocks have a say. Monotonic time since we first saw the rule as wanted is always safe. A rule that was there, never
+    edited since its creation, when this process first saw the cluster is taken at its creationTimestamp instead: otherwise
+    every restart would stop allocation for the settle time. A rule that appears or is mended later never is, so a wrong wall
+    clock can only matter within one settle time of a restart.
+
+    Args:
+        cluster: the model.
+        clock: both clocks.
+        seconds: the settle time.
+        enforced: whether DeviceTaintRules are served at all; without them there is nothing to wait for.
+        everything_is_ours: mode `replace`: no other allocator runs.
+
+    Attributes:
+        seconds, enforced: as given.
+    """
+
+    def __init__(
+        self, cluster: Cluster, clock: Clock, seconds: float, *, enforced: bool, everything_is_ours: bool
+    ) -> None:
+        self._cluster = cluster
+        self._clock = clock
+        self.seconds = seconds
+        self.enforced = enforced
+        self._everything = everything_is_ours
+        self._seen: dict[str, float] = {}
+        self._inherited: dict[str, str] = {}
+        self._settled: set[PoolId] = set()
+
+    def start(self) -> None:
+        """The model is synced: the rules that are there now were there before us."""
+        for policy in self._cluster.policies.values():
+            for selector in policy.spec.pools:
+                rule = self.rule_for(policy, selector)
+                if rule is not None and rule.metadata.generation <= 1:
+                    self._inherited[rule.metadata.uid] = rule.metadata.creation_timestamp or ""
+        self.observe()
+
+    def observe(self) -> None:
+        """Rules or policies changed: start the clocks of rules that have become as wanted, drop those of all others."""
+        self._settled.clear()
+        now = self._clock.monotonic()
+        wanted = {rule.metadata.uid for rule in self._standing_rules()}
+        self._seen = {uid: self._seen.get(uid, now) for uid in wanted}
+        self._inherited = {uid: moment for uid, moment in self._inherited.items() if uid in wanted}
+
+    def rule_for(self, policy: AllocationPolicy, selector: PoolSelector) -> DeviceTaintRule | None:
+        """The rule of a selector, if it exists and says what we want."""
+        rule = self._cluster.taint_rules.get(rule_name(policy.metadata.name, selector))
+        return rule if rule is not None and is_as_wanted(rule, policy, selector) else None
+
+    def remaining(self, policy: AllocationPolicy, selector: PoolSelector) -> float | None:
+        """Seconds until the rule of a selector has settled, 0 if it has; None while there is no such rule."""
+        if not self.enforced:
+            return 0.0
+        rule = self.rule_for(policy, selector)
+        if rule is None:
+            return None
+        uid = rule.metadata.uid
+        waited = self._clock.monotonic() - self._seen.get(uid, self._clock.monotonic())
+        if self._inherited.get(uid):
+            age = (self._clock.now() - from_rfc3339(self._inherited[uid])).total_seconds()
+            waited = max(waited, age)
+        return max(0.0, self.seconds - waited)
+
+    def allocatable(self, pool_id: PoolId) -> bool:
+        """Whether devices of a pool of ours may be given out now."""
+        if self._everything or pool_id in self._settled:
+            return True
+        policies = self._cluster.policies_matching(pool_id)
+        settled = any(
+            self.remaining(policy, selector) == 0.0
+            for policy in policies
+            if policy.metadata.deletion_timestamp is None
+            for selector in policy.spec.pools
+            if selector.matches(pool_id)
+        )
+        if settled:
+            self._settled.add(pool_id)  # until a policy or rule changes
+        return settled
+
+    def _standing_rules(self) -> list[DeviceTaintRule]:
+        found = (
+            self.rule_for(policy, selector)
+            for policy in self._cluster.policies.values()
+            if policy.metadata.deletion_timestamp is None
+            for selector in policy.spec.pools
+        )
+        return [rule for rule in found if rule is not None]

@@ -1,0 +1,92 @@
+"""Workers: take keys from a queue, reconcile them, deal with what goes wrong.
+
+Every controller is a `reconcile(key)` coroutine plus this loop. A failed pass is logged, counted and retried with back-off;
+it never ends the loop, so that one broken object cannot stop the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dra_operator.errors import ApiConflict, ApiError, ApiThrottled, ApiUnavailable, DraError
+from dra_operator.metrics import RECONCILE_ERRORS, RECONCILES, Metrics
+
+from .workqueue import QueueClosed, WorkQueue
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A queue and what to do with its keys.
+
+    Attributes:
+        name: of the controller, in logs and metrics.
+        queue: where keys come from.
+        reconcile: one pass over one key; raises to be called again later.
+        metrics: where passes and failures are counted.
+        workers: passes at the same time, each over another key.
+    """
+
+    name: str
+    queue: WorkQueue
+    reconcile: Callable[[str], Awaitable[None]]
+    metrics: Metrics
+    workers: int = 1
+
+    async def run(self) -> None:
+        """Work until the queue is closed and the passes that ran then are over."""
+        async with asyncio.TaskGroup() as group:
+            for number in range(self.workers):
+                group.create_task(self._work(), name=f"{self.name}-{number}")
+
+    async def _work(self) -> None:
+        while True:
+            # Yield between keys: passes that never wait for the API server must not starve feeds and timers.
+            await asyncio.sleep(0)
+            try:
+                key = await self.queue.get()
+            except QueueClosed:
+                return
+            try:
+                await self._one(key)
+            finally:
+                self.queue.done(key)
+
+    async def _one(self, key: str) -> None:
+        self.metrics.count(RECONCILES, self.name)
+        try:
+            await self.reconcile(key)
+        except DraError as error:
+            delay = self.queue.retry(key, retry_after(error))
+            self._failed(error)
+            logger.log(level_of(error), "%s %s: %s; again in %.2f s", self.name, key, error, delay)
+        except Exception as error:
+            delay = self.queue.retry(key)
+            self._failed(error)
+            logger.exception("%s %s: unexpected failure; again in %.2f s", self.name, key, delay)
+        else:
+            self.queue.forget(key)
+
+    def _failed(self, error: Exception) -> None:
+        self.metrics.count(RECONCILE_ERRORS, self.name, type(error).__name__)
+
+
+def retry_after(error: Exception) -> float:
+    """Seconds that the server asks to wait, 0 if it does not say."""
+    if isinstance(error, ApiThrottled | ApiUnavailable):
+        return error.retry_after or 0.0
+    return 0.0
+
+
+def level_of(error: DraError) -> int:
+    """Conflicts are everyday life; other failures of the API deserve a look."""
+    if isinstance(error, ApiConflict):
+        return logging.DEBUG
+    return logging.WARNING if isinstance(error, ApiError) else logging.INFO

@@ -1,0 +1,149 @@
+"""The work queue that every controller uses: keys to look at again, never events.
+
+A key added any number of times while it waits gives one pass; added while it is processed, one more pass afterwards, never
+two at the same time (dirty and processing sets, as in client-go). Failures back off per key, exponentially with jitter.
+Keys leave in the order in which they came, so callers decide on fairness by the order in which they add.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .clock import Clock, Timer
+
+
+class QueueClosed(Exception):
+    """The queue takes and gives no more keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """How long a key waits after its n-th failure in a row.
+
+    Attributes:
+        base: seconds after the first failure.
+        cap: the longest wait, before jitter.
+        jitter: a source of numbers in [0, 1); half of the wait is spread by it, so that keys that failed together part.
+    """
+
+    base: float = 0.05
+    cap: float = 30.0
+    jitter: Callable[[], float] = random.random
+
+    def delay(self, failures: int) -> float:
+        """Seconds to wait after that many failures in a row (at least 1)."""
+        # 2**failures overflows a float for keys that fail for days; 64 doublings are beyond any cap.
+        full = min(self.cap, self.base * 2.0 ** min(failures - 1, 64))
+        return full * (0.5 + self.jitter() / 2)
+
+
+class WorkQueue:
+    """Keys that wait for a pass."""
+
+    def __init__(self, clock: Clock, backoff: Backoff | None = None) -> None:
+        self._clock = clock
+        self._backoff = backoff or Backoff()
+        self._order: deque[str] = deque()
+        self._dirty: set[str] = set()
+        self._processing: set[str] = set()
+        self._timers: dict[str, tuple[float, Timer]] = {}
+        self._failures: dict[str, int] = {}
+        self._ready = asyncio.Event()
+        self._closed = False
+
+    def __len__(self) -> int:
+        """Keys that wait now, those with a timer not counted."""
+        return len(self._dirty)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing waits, nothing is processed, and no timer runs."""
+        return not (self._dirty or self._processing or self._timers)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._closed
+
+    def add(self, key: str) -> None:
+        """Look at the key again, soon."""
+        if self._closed or key in self._dirty:
+            return
+        self._dirty.add(key)
+        if key not in self._processing:
+            self._push(key)
+
+    def add_after(self, key: str, delay: float) -> None:
+        """Look at the key again in that many seconds; the earliest of several such wishes counts."""
+        if delay <= 0:
+            self.add(key)
+            return
+        due = self._clock.monotonic() + delay
+        known = self._timers.get(key)
+        if self._closed or (known is not None and known[0] <= due):
+            return
+        if known is not None:
+            known[1].cancel()
+        self._timers[key] = (due, self._clock.call_later(delay, lambda: self._fire(key)))
+
+    def retry(self, key: str, at_least: float = 0.0) -> float:
+        """The pass failed: look again after the key's back-off, and not before `at_least` seconds (Retry-After).
+
+        Returns: the seconds until then.
+        """
+        failures = self._failures.get(key, 0) + 1
+        self._failures[key] = failures
+        delay = max(self._backoff.delay(failures), at_least)
+        self.add_after(key, delay)
+        return delay
+
+    def forget(self, key: str) -> None:
+        """The pass succeeded: the next failure is the first again."""
+        self._failures.pop(key, None)
+
+    async def get(self) -> str:
+        """Wait for a key and take it; `done` must follow.
+
+        Raises:
+            QueueClosed: the queue was closed; keys that still waited are dropped.
+        """
+        while not self._order:
+            if self._closed:
+                raise QueueClosed
+            self._ready.clear()
+            await self._ready.wait()
+        if self._closed:
+            raise QueueClosed
+        key = self._order.popleft()
+        self._dirty.discard(key)
+        self._processing.add(key)
+        return key
+
+    def done(self, key: str) -> None:
+        """The pass over the key is over, well or not."""
+        self._processing.discard(key)
+        if key in self._dirty:
+            self._push(key)
+
+    def close(self) -> None:
+        """Give no more keys; who waits in `get` is told. Passes that run are not touched."""
+        self._closed = True
+        for _, timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        self._ready.set()
+
+    def _push(self, key: str) -> None:
+        self._order.append(key)
+        self._ready.set()
+
+    def _fire(self, key: str) -> None:
+        self._timers.pop(key, None)
+        self.add(key)

@@ -1,0 +1,132 @@
+"""Kopf's part: one `on.event` handler a kind that pours raw events into the sink, the settings, the login.
+
+Nothing else of Kopf is used on purpose (architecture section 5): create, update and delete handlers, indices, timers and daemons
+would write annotations and finalizers onto objects that are not ours. Handlers return None; a value would be written to the
+object's status. Called by `app` only.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from typing import TYPE_CHECKING, Any, Protocol
+
+import kopf
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from .kube.credentials import Credentials
+    from .kube.kinds import Kind
+
+
+class RawSink(Protocol):
+    """Where raw events go."""
+
+    def take(self, kind: str, event: str | None, raw: Mapping[str, Any]) -> None:
+        """One event; its type is None for objects of the initial list."""
+        ...
+
+
+class EndlessBackoffs:
+    """Seconds between retries of Kopf's requests: growing to a cap and never ending, or an outage of a minute would end Kopf.
+
+    Iterated anew by Kopf for each request, so it must not be a generator.
+    """
+
+    def __iter__(self) -> Iterator[float]:
+        """From half a second to half a minute, for ever."""
+        return itertools.chain((0.5, 1.0, 2.0, 4.0, 8.0, 16.0), itertools.repeat(30.0))
+
+
+class NoDiffBase(kopf.DiffBaseStorage):
+    """Remembers nothing: the last seen state would be an annotation on every object."""
+
+    def fetch(self, *, body: kopf.Body) -> None:
+        """Nothing is remembered."""
+
+    def store(self, *, body: kopf.Body, patch: kopf.Patch, essence: kopf.BodyEssence) -> None:
+        """Nothing is written."""
+
+
+class NoProgress(kopf.ProgressStorage):
+    """Keeps no progress: `on.event` handlers have none, and it would be an annotation, too."""
+
+    def fetch(self, *, key: str, body: kopf.Body) -> None:
+        """Nothing is kept."""
+
+    def store(self, *, key: str, record: Any, body: kopf.Body, patch: kopf.Patch) -> None:
+        """Nothing is written."""
+
+    def purge(self, *, key: str, body: kopf.Body, patch: kopf.Patch) -> None:
+        """Nothing to remove."""
+
+    def touch(self, *, body: kopf.Body, patch: kopf.Patch, value: str | None) -> None:
+        """Nothing is touched."""
+
+    def clear(self, *, essence: kopf.BodyEssence) -> kopf.BodyEssence:
+        """The essence as it is."""
+        return essence
+
+
+def build_registry(sink: RawSink, kinds: Iterable[Kind], credentials: Credentials) -> kopf.OperatorRegistry:
+    """All handlers, for the kinds that Kopf feeds."""
+    registry = kopf.OperatorRegistry()
+    for kind in kinds:
+        _watch(registry, sink, kind)
+    _login(registry, credentials)
+    return registry
+
+
+def build_settings() -> kopf.OperatorSettings:
+    """Kopf as a feed and nothing else (kopf.md 6.11)."""
+    settings = kopf.OperatorSettings()
+    settings.posting.enabled = False
+    settings.peering.standalone = True
+    settings.scanning.disabled = True
+    settings.persistence.diffbase_storage = NoDiffBase()
+    settings.persistence.progress_storage = NoProgress()
+    settings.queueing.idle_timeout = 0.2
+    settings.watching.chunk_size = 500
+    settings.networking.error_backoffs = EndlessBackoffs()
+    settings.networking.trust_env = False
+    # One line an event at INFO ("Handler succeeded") would be most of our log.
+    logging.getLogger("kopf.objects").setLevel(logging.WARNING)
+    return settings
+
+
+def _watch(registry: kopf.OperatorRegistry, sink: RawSink, kind: Kind) -> None:
+    @kopf.on.event(kind.group, kind.version, kind.plural, id=f"see-{kind.plural}", registry=registry)
+    async def see(event: kopf.RawEvent, **_: object) -> None:
+        sink.take(kind.name, event["type"], event["object"])
+
+
+def _login(registry: kopf.OperatorRegistry, credentials: Credentials) -> None:
+    previous: list[Any] = []
+
+    @kopf.on.login(id="login", registry=registry)
+    async def login(**_: object) -> kopf.ConnectionInfo:
+        """The same facts as for our own connections. Called again after a 401: then they must be renewed."""
+        connection = await (credentials.renew(previous.pop()) if previous else credentials.current())
+        previous.append(connection)
+        return kopf.ConnectionInfo(
+            server=connection.server,
+            ca_path=connection.ca_file,
+            insecure=not connection.verify,
+            scheme="Bearer" if connection.token else None,
+            token=connection.token or None,
+            certificate_path=connection.certificate_file,
+            private_key_path=connection.key_file,
+            proxy_url=connection.proxy,
+            default_namespace=connection.namespace,
+        )
+
+
+async def run_kopf(
+    registry: kopf.OperatorRegistry, settings: kopf.OperatorSettings, flags: Collection[Any]
+) -> None:
+    """Run Kopf until the stop flag (the first of `flags`) is set; the second is set when it watches."""
+    stop, ready = flags
+    await kopf.operator(
+        registry=registry, settings=settings, clusterwide=True, stop_flag=stop, ready_flag=ready
+    )
