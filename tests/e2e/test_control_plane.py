@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from tests.e2e.harness.audit import problems
 from tests.e2e.harness.build import KUBERNETES_VERSION
 from tests.e2e.harness.kubectl import Kubectl, KubectlError
 from tests.e2e.harness.objects import claim_template, device, device_class, exactly, node, pod, resource_slice
@@ -62,7 +63,7 @@ def test_server_tells_its_version(kubectl: Kubectl) -> None:
 
 
 def test_stock_scheduler_serves_a_template_pod_and_its_claim_is_released(workspace: Workspace) -> None:
-    """Cp C-10, C-61: claim generated, allocated, reserved, pod Running; after the pod's deletion the claim is gone."""
+    """Claim generated (cp C-20), allocated, reserved, pod Running; after the pod's deletion the claim is gone (cp C-62, C-65)."""
     name = offer_devices(workspace)
     kubectl = workspace.kubectl
 
@@ -77,6 +78,7 @@ def test_stock_scheduler_serves_a_template_pod_and_its_claim_is_released(workspa
         (name, "gpu-0"),
     ]
     assert [consumer["uid"] for consumer in claim["status"]["reservedFor"]] == [served["metadata"]["uid"]]
+    assert problems(kubectl, workspace.namespace) == []
 
     kubectl.delete("pod", "train")
 
@@ -84,7 +86,7 @@ def test_stock_scheduler_serves_a_template_pod_and_its_claim_is_released(workspa
 
 
 def test_without_claim_controller_no_claim_is_generated(unmanaged: Workspace) -> None:
-    """Cp C-10 is nobody's duty then: the scheduler holds the pod silently."""
+    """Generation (cp C-20) is nobody's duty then: the scheduler holds the pod silently."""
     offer_devices(unmanaged)
     kubectl = unmanaged.kubectl
 

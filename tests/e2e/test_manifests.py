@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.e2e.harness.audit import problems
 from tests.e2e.harness.kubectl import Kubectl, KubectlError
 from tests.e2e.harness.objects import claim_template, device, device_class, exactly, node, pod, resource_slice
 from tests.e2e.harness.operator_process import ROOT, install
@@ -168,7 +169,7 @@ def test_other_namespaces_are_left_alone(workspace: Workspace, operator_kubeconf
 
 
 def test_shipped_rights_suffice_for_the_write_protocol(enabled: Workspace, operator_kubeconfig: Path) -> None:
-    """Cp I-20 to I-26, V-50 to V-56: mark, allocate and reserve, pin and release; kube-scheduler binds, KCM releases."""
+    """Steps of cp I-50: mark, allocate and reserve, pin and release; kube-scheduler binds, the stock controller releases."""
     name = offer_devices(enabled)
     enabled.apply(pod("train", templates={"gpu": "one-gpu"}))
     operator = enabled.kubectl.as_user(operator_kubeconfig)
@@ -193,6 +194,7 @@ def test_shipped_rights_suffice_for_the_write_protocol(enabled: Workspace, opera
     after = enabled.kubectl.get("resourceclaim", claim["metadata"]["name"])
     assert served["spec"]["nodeName"] == name
     assert [result["device"] for result in after["status"]["allocation"]["devices"]["results"]] == ["gpu-1"]
+    assert problems(enabled.kubectl, enabled.namespace) == []
 
     enabled.kubectl.delete("pod", "train")
 

@@ -1,0 +1,142 @@
+"""What must hold in a cluster at rest, whoever allocated: looked up in the API objects alone.
+
+kwok runs any bound pod, so nothing but this tells whether a pod really has its devices. For the end-to-end tests; no part of
+the operator's own model is used, so that both cannot be wrong in the same way.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from tests.e2e.harness.kubectl import Kubectl
+
+Object = dict[str, Any]
+Device = tuple[str, str, str]  # driver, pool, device
+
+FINALIZER = "resource.kubernetes.io/delete-protection"
+
+
+def holders(claims: Iterable[Object]) -> dict[Device, list[str]]:
+    """Which claims (namespace/name) hold each allocated device. Admin access holds nothing."""
+    held: dict[Device, list[str]] = defaultdict(list)
+    for claim in claims:
+        for result in _allocation(claim).get("devices", {}).get("results", []):
+            if not result.get("adminAccess"):
+                held[result["driver"], result["pool"], result["device"]].append(_key(claim))
+    return dict(held)
+
+
+def problems(kubectl: Kubectl, namespace: str | None = None) -> list[str]:
+    """Everything that is wrong with claims and the pods that use them, one sentence each; empty is good.
+
+    Args:
+        kubectl: Administrator.
+        namespace: Look at its pods and claims only; doubles are always looked for in the whole cluster.
+    """
+    claims = kubectl.get_all("resourceclaims", "--all-namespaces")
+    pods = kubectl.get_all("pods", "--all-namespaces")
+    return find_problems(claims, pods, namespace)
+
+
+def find_problems(
+    claims: Iterable[Object], pods: Iterable[Object], namespace: str | None = None
+) -> list[str]:
+    """As `problems`, from lists of all claims and pods."""
+    all_claims = list(claims)
+    own_claims = [claim for claim in all_claims if _inside(claim, namespace)]
+    own_pods = [pod for pod in pods if _inside(pod, namespace)]
+    by_key = {_key(claim): claim for claim in own_claims}
+    uids = {pod["metadata"]["uid"] for pod in own_pods}
+    return [
+        *_doubles(all_claims),
+        *(text for pod in own_pods for text in _of_bound_pod(pod, by_key)),
+        *(text for claim in own_claims for text in _of_claim(claim, uids)),
+    ]
+
+
+def claim_names(pod: Object) -> Iterator[str]:
+    """Names of a pod's claims: as the user gave them, or as they were generated."""
+    generated = {
+        entry["name"]: entry.get("resourceClaimName")
+        for entry in pod.get("status", {}).get("resourceClaimStatuses") or []
+    }
+    for entry in pod["spec"].get("resourceClaims", []):
+        if name := entry.get("resourceClaimName") or generated.get(entry["name"]):
+            yield name
+
+
+def _doubles(claims: list[Object]) -> Iterator[str]:
+    for device, keys in holders(claims).items():
+        if len(keys) > 1:
+            yield f"device {'/'.join(device)} is held by {', '.join(sorted(keys))}"
+
+
+def _of_bound_pod(pod: Object, claims: Mapping[str, Object]) -> Iterator[str]:
+    node = pod["spec"].get("nodeName")
+    if not node or pod["status"].get("phase") in {"Succeeded", "Failed"}:
+        return
+    names = list(claim_names(pod))
+    if len(names) < len(pod["spec"].get("resourceClaims", [])):
+        yield f"pod {_key(pod)} is bound but not all its claims were generated"
+    for name in names:
+        key = f"{pod['metadata']['namespace']}/{name}"
+        if trouble := _unusable(claims.get(key), pod, node):
+            yield f"pod {_key(pod)} is bound to {node} but its claim {name} {trouble}"
+
+
+def _unusable(claim: Object | None, pod: Object, node: str) -> str | None:
+    if claim is None:
+        return "does not exist"
+    allocation = _allocation(claim)
+    if not allocation:
+        return "is not allocated"
+    if not _fits(allocation.get("nodeSelector"), node):
+        return "is allocated for another node"
+    if pod["metadata"]["uid"] not in _consumers(claim):
+        return "is not reserved for it"
+    return None
+
+
+def _fits(selector: Object | None, node: str) -> bool:
+    """Node-local selectors by name are judged; any other is taken to fit (slices of these tests have no others)."""
+    terms = (selector or {}).get("nodeSelectorTerms", [])
+    names = [
+        field["values"]
+        for term in terms
+        for field in term.get("matchFields", [])
+        if field["key"] == "metadata.name"
+    ]
+    return not names or any(node in values for values in names)
+
+
+def _of_claim(claim: Object, pod_uids: set[str]) -> Iterator[str]:
+    if not _allocation(claim):
+        return
+    if FINALIZER not in claim["metadata"].get("finalizers", []):
+        yield f"claim {_key(claim)} is allocated without the finalizer {FINALIZER}"
+    consumers = _consumers(claim)
+    if not consumers:
+        yield f"claim {_key(claim)} is allocated but reserved for nobody"
+    if stale := consumers - pod_uids:
+        yield f"claim {_key(claim)} is reserved for pods that do not exist: {', '.join(sorted(stale))}"
+
+
+def _allocation(claim: Object) -> Object:
+    found: Object = claim.get("status", {}).get("allocation") or {}
+    return found
+
+
+def _consumers(claim: Object) -> set[str]:
+    return {consumer["uid"] for consumer in claim.get("status", {}).get("reservedFor") or []}
+
+
+def _inside(found: Object, namespace: str | None) -> bool:
+    return namespace is None or found["metadata"]["namespace"] == namespace
+
+
+def _key(found: Object) -> str:
+    return f"{found['metadata']['namespace']}/{found['metadata']['name']}"
