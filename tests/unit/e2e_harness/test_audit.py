@@ -102,7 +102,7 @@ def test_reservation_that_outlived_its_pod() -> None:
 
 
 def test_allocated_claim_without_finalizer() -> None:
-    """Cp I-20: without it a deletion takes the claim away under a running pod."""
+    """Only with it are devices taken back (cp C-62), and without it a deletion takes the claim away under a running pod."""
     bare = claim()
     del bare["metadata"]["finalizers"]
 
