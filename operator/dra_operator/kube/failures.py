@@ -1,7 +1,7 @@
 """From what went wrong on the wire to our error tree. Pure; called by `api` and by the feeds for in-stream errors.
 
 The server's `Status` body decides more than the HTTP code does: 409 is two things, and missing rights on a claim's allocation
-come as 422 (cp V-78). Foreign exceptions are turned into `ApiUnavailable` in `api`, next to the library that raises them.
+(cp V-78) and a uid that is not the object's come as 422. Foreign exceptions are turned into `ApiUnavailable` in `api`, next to the library that raises them.
 """
 
 from __future__ import annotations
@@ -56,9 +56,11 @@ PLAIN: dict[int, type[ApiError]] = {
 MISSING_RIGHT = ('requires resource="', "permission")
 """Both are in the text of the 422 that means missing rights (cp V-78, V-79)."""
 
-BINDING_REMEDY = (
-    "; grant the operator's ClusterRole (a namespaced Role does not count) the verbs patch and update on "
-    "resourceclaims/binding in resource.k8s.io, see manifests/"
+OTHER_OBJECT = "metadata.uid: Invalid value"
+"""In the text of the 422 by which a patch or apply with the uid of an earlier object of the same name is refused."""
+
+RIGHT_REMEDY = (
+    "; grant it to the operator in a ClusterRole (a namespaced Role does not count), see manifests/"
 )
 UNAUTHENTICATED_REMEDY = (
     "; the credentials are not accepted: check the kubeconfig or the ServiceAccount token"
@@ -107,10 +109,12 @@ def refusal(code: int, body: bytes, headers: Mapping[str, str] | None = None) ->
 def _plain(code: int, reason: str, message: str) -> ApiError:
     if code == HTTPStatus.CONFLICT and reason == "AlreadyExists":
         return ApiAlreadyExists(message, status=code)
+    if code == HTTPStatus.UNPROCESSABLE_ENTITY and OTHER_OBJECT in message:
+        return ApiConflict(message, status=code)
     if code in {HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY} and all(
         part in message for part in MISSING_RIGHT
     ):
-        return ApiForbidden(message + BINDING_REMEDY, status=code)
+        return ApiForbidden(message + RIGHT_REMEDY, status=code)
     if code == HTTPStatus.UNAUTHORIZED:
         return ApiForbidden(message + UNAUTHENTICATED_REMEDY, status=code)
     return PLAIN.get(code, ApiInvalid)(message, status=code)

@@ -106,7 +106,7 @@ async def test_missing_binding_right_tells_what_to_grant(server: Scripted, write
         'status.reservedFor requires resource="resourceclaims/binding", verb="patch" permission: forbidden'
     )
     server.on("PATCH", f"{CLAIM}/status", Reply(status(422, "Invalid", text), 422))
-    with pytest.raises(ApiForbidden, match="grant the operator's ClusterRole") as caught:
+    with pytest.raises(ApiForbidden, match="grant it to the operator in a ClusterRole") as caught:
         await writer.patch("ResourceClaim", "ns", "c", guard(META, {}), subresource="status")
 
     assert caught.value.status == 422

@@ -41,6 +41,12 @@ TABLE: list[tuple[int, str, str, type[ApiError]]] = [
     (415, "UnsupportedMediaType", "", ApiInvalid),
     (422, "Invalid", "field cannot be modified once set", ApiInvalid),
     (422, "Invalid", MISSING_RIGHT, ApiForbidden),
+    (
+        422,
+        "Invalid",
+        'Pod "p" is invalid: metadata.uid: Invalid value: "u1": field is immutable',
+        ApiConflict,
+    ),
     (429, "TooManyRequests", "slow down", ApiThrottled),
     (500, "InternalError", "boom", ApiUnavailable),
     (503, "ServiceUnavailable", "", ApiUnavailable),
