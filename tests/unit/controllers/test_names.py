@@ -1,0 +1,50 @@
+"""Names and marks."""
+
+from __future__ import annotations
+
+import pytest
+
+from dra_operator.controllers.names import MARK, digest, generate_name, holds_our_allocation, rule_name
+from dra_operator.model import AllocationResult, PoolSelector, ResourceClaim, from_object
+
+ALLOCATION = {"devices": {"results": [{"request": "gpu", "driver": "d", "pool": "n1", "device": "gpu-0"}]}}
+
+
+@pytest.mark.parametrize(
+    ("pod", "entry", "expected"),
+    [
+        ("web", "gpu", "web-gpu-"),
+        ("p" * 50, "gpu12", "p" * 50 + "-gpu12-"),  # exactly 57
+        ("p" * 51, "gpu12", "p" * 50 + "-" + "gpu1"),
+        ("p" * 60, "c" * 10, "p" * 47 + "-" + "c" * 7),
+    ],
+)
+def test_generate_name_is_shortened_in_proportion_c27(pod: str, entry: str, expected: str) -> None:
+    assert generate_name(pod, entry) == expected
+
+
+def claim(mark: str | None, allocation: dict[str, object] | None = ALLOCATION) -> ResourceClaim:
+    annotations = {} if mark is None else {MARK: mark}
+    status = {} if allocation is None else {"allocation": allocation}
+    metadata = {"name": "c", "namespace": "default", "annotations": annotations}
+    return from_object(ResourceClaim, {"metadata": metadata, "status": status})
+
+
+def test_the_digest_does_not_depend_on_the_time_of_writing() -> None:
+    stamped = from_object(AllocationResult, {**ALLOCATION, "allocationTimestamp": "2026-11-01T00:00:00Z"})
+    assert digest(stamped) == digest(from_object(AllocationResult, ALLOCATION))
+
+
+def test_an_allocation_is_ours_only_if_the_mark_fits_it() -> None:
+    mine = digest(from_object(AllocationResult, ALLOCATION))
+    answers = [holds_our_allocation(claim(mark)) for mark in (None, "another", mine, "generated")]
+    assert answers == [False, False, True, True]
+    assert not holds_our_allocation(claim(mine, None))
+
+
+def test_rule_names_differ_by_policy_and_selector_and_fit() -> None:
+    whole, part = PoolSelector("gpu.example.com"), PoolSelector("gpu.example.com", "n1")
+    names = {rule_name("p", whole), rule_name("p", part), rule_name("q", whole), rule_name("p" * 300, whole)}
+    assert len(names) == 4
+    assert rule_name("p", whole) == rule_name("p", PoolSelector("gpu.example.com", ""))
+    assert max(len(name) for name in names) == 253

@@ -1,0 +1,200 @@
+"""Rules of a policy, the settle time, the status."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dra_operator.cluster import Cluster
+from dra_operator.controllers.policystatus import Facts, status, verdicts
+from dra_operator.controllers.rules import is_as_wanted, rule_body, rule_spec
+from dra_operator.controllers.settling import Settling
+from dra_operator.model import AllocationPolicy, DeviceTaintRule, PoolId, PoolSelector, from_object
+
+from .clocks import HandClock
+
+POOL = PoolId("gpu.example.com", "n1")
+SELECTOR = PoolSelector("gpu.example.com")
+
+
+def policy(
+    *, deleting: bool = False, generation: int = 1, pools: list[dict[str, str]] | None = None
+) -> AllocationPolicy:
+    metadata: dict[str, Any] = {
+        "name": "gpus",
+        "uid": "policy-1",
+        "resourceVersion": str(generation),
+        "generation": generation,
+    }
+    if deleting:
+        metadata["deletionTimestamp"] = "2026-11-01T12:00:00Z"
+    return from_object(
+        AllocationPolicy, {"metadata": metadata, "spec": {"pools": pools or [{"driver": "gpu.example.com"}]}}
+    )
+
+
+def rule(
+    version: int = 1, *, generation: int = 1, created: str = "2026-11-01T12:00:00Z", **spec: Any
+) -> DeviceTaintRule:
+    body = rule_body(policy(), SELECTOR)
+    body["metadata"] |= {
+        "uid": "rule-1",
+        "resourceVersion": str(version),
+        "creationTimestamp": created,
+        "generation": generation,
+    }
+    body["spec"] |= spec
+    return from_object(DeviceTaintRule, body)
+
+
+def settling(cluster: Cluster, clock: HandClock, **options: bool) -> Settling:
+    switches = {"enforced": True, "everything_is_ours": False, **options}
+    found = Settling(cluster, clock, 15.0, **switches)
+    cluster.on_change(lambda _: found.observe())
+    return found
+
+
+def test_a_rule_names_the_driver_and_the_pool_only_if_the_policy_does() -> None:
+    taint = {"key": "dra-operator.io/owned", "effect": "NoSchedule"}
+    assert rule_spec(SELECTOR) == {"deviceSelector": {"driver": "gpu.example.com"}, "taint": taint}
+    assert rule_spec(PoolSelector("d", "p")) == {
+        "deviceSelector": {"driver": "d", "pool": "p"},
+        "taint": taint,
+    }
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"deviceSelector": {"driver": "other"}},
+        {"deviceSelector": {"driver": "gpu.example.com", "pool": "n1"}},
+        {"deviceSelector": {"driver": "gpu.example.com", "device": "gpu-0"}},
+        {"deviceSelector": None},
+        {"taint": {"key": "dra-operator.io/owned", "effect": "NoExecute"}},
+        {"taint": {"key": "else", "effect": "NoSchedule"}},
+    ],
+)
+def test_an_edited_rule_is_not_as_wanted(edit: dict[str, Any]) -> None:
+    assert is_as_wanted(rule(), policy(), SELECTOR)
+    assert not is_as_wanted(rule(**edit), policy(), SELECTOR)
+
+
+def test_a_pool_is_used_once_its_rule_has_been_there_for_the_settle_time() -> None:
+    cluster, clock = Cluster(), HandClock()
+    found = settling(cluster, clock)
+    cluster.apply("ADDED", policy())
+    found.start()
+    assert not found.allocatable(POOL)
+    cluster.apply("ADDED", rule())
+    clock.advance(14.9)
+    assert not found.allocatable(POOL)
+    clock.advance(0.1)
+    assert found.allocatable(POOL)
+    assert not found.allocatable(PoolId("other", "n1"))
+
+
+def test_a_rule_that_appears_late_is_not_believed_its_creation_time() -> None:
+    cluster, clock = Cluster(), HandClock()
+    found = settling(cluster, clock)
+    cluster.apply("ADDED", policy())
+    found.start()
+    cluster.apply("ADDED", rule(created="2026-10-01T00:00:00Z"))
+    assert not found.allocatable(POOL)
+
+
+def test_after_a_restart_an_old_rule_has_settled_already() -> None:
+    cluster, clock = Cluster(), HandClock()
+    cluster.apply("ADDED", policy())
+    cluster.apply("ADDED", rule(created="2026-11-01T11:59:50Z"))
+    found = settling(cluster, clock)
+    found.start()
+    assert not found.allocatable(POOL)  # ten seconds old
+    clock.advance(5.0)
+    assert found.allocatable(POOL)
+
+
+def test_after_a_restart_a_rule_that_was_edited_once_settles_anew() -> None:
+    cluster, clock = Cluster(), HandClock()
+    cluster.apply("ADDED", policy())
+    cluster.apply("ADDED", rule(created="2026-10-01T00:00:00Z", generation=3))
+    found = settling(cluster, clock)
+    found.start()
+    assert not found.allocatable(POOL)
+
+
+def test_a_rule_that_is_edited_or_deleted_settles_anew_once_restored() -> None:
+    cluster, clock = Cluster(), HandClock()
+    found = settling(cluster, clock)
+    cluster.apply("ADDED", policy())
+    found.start()
+    cluster.apply("ADDED", rule(1))
+    clock.advance(15.0)
+    assert found.allocatable(POOL)
+    cluster.apply("MODIFIED", rule(2, deviceSelector={"driver": "other"}))
+    assert not found.allocatable(POOL)
+    cluster.apply("MODIFIED", rule(3))
+    assert not found.allocatable(POOL)
+    clock.advance(15.0)
+    assert found.allocatable(POOL)
+    cluster.apply("DELETED", rule(4))
+    assert not found.allocatable(POOL)
+
+
+def test_a_policy_that_is_being_removed_gives_nothing_out() -> None:
+    cluster, clock = Cluster(), HandClock()
+    found = settling(cluster, clock)
+    cluster.apply("ADDED", policy())
+    cluster.apply("ADDED", rule())
+    found.start()
+    clock.advance(20.0)
+    assert found.allocatable(POOL)
+    cluster.apply("MODIFIED", policy(deleting=True, generation=2))
+    assert not found.allocatable(POOL)
+
+
+def test_without_taint_rules_or_other_allocators_there_is_nothing_to_wait_for() -> None:
+    cluster, clock = Cluster(), HandClock()
+    cluster.apply("ADDED", policy())
+    unenforced = settling(cluster, clock, enforced=False)
+    assert unenforced.allocatable(POOL)
+    assert not unenforced.allocatable(PoolId("other", "n1"))
+    assert settling(cluster, clock, everything_is_ours=True).allocatable(PoolId("other", "n1"))
+
+
+def facts(**changes: Any) -> Facts:
+    known: dict[str, Any] = {
+        "pools": 2, "devices": 16, "allocated": 3, "enforced": True, "standing": 1, "wanted": 1, "settling": 0, "settle_seconds": 15.0,
+    }  # fmt: skip
+    return Facts(**(known | changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, {"Ready": "Allocating", "Enforced": "RulesInPlace", "Settling": "Settled"}),
+        ({"settling": 1}, {"Ready": "Settling", "Enforced": "RulesInPlace", "Settling": "RulesAreYoung"}),
+        ({"standing": 0}, {"Ready": "Settling", "Enforced": "RulesMissing", "Settling": "RulesAreYoung"}),
+        ({"pools": 0}, {"Ready": "NoPools", "Enforced": "RulesInPlace", "Settling": "Settled"}),
+        (
+            {"enforced": False, "standing": 0},
+            {"Ready": "NotEnforced", "Enforced": "TaintRulesNotServed", "Settling": "Settled"},
+        ),
+    ],
+)
+def test_conditions_say_what_is(changes: dict[str, Any], expected: dict[str, str]) -> None:
+    assert {verdict.type: verdict.reason for verdict in verdicts(facts(**changes))} == expected
+
+
+def test_the_transition_time_moves_only_with_the_status() -> None:
+    first = status(policy(), facts(settling=1), "2026-11-01T12:00:00Z")
+    known = from_object(AllocationPolicy, {"metadata": {"name": "gpus", "generation": 1}, "status": first})
+    later = {
+        item["type"]: item["lastTransitionTime"]
+        for item in status(known, facts(), "2026-11-01T12:00:15Z")["conditions"]
+    }
+    assert later == {
+        "Ready": "2026-11-01T12:00:15Z",
+        "Enforced": "2026-11-01T12:00:00Z",
+        "Settling": "2026-11-01T12:00:15Z",
+    }

@@ -1,0 +1,91 @@
+"""Workers: failures are counted, retried and never end the loop."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dra_operator.controllers.worker import Loop, level_of
+from dra_operator.controllers.workqueue import Backoff, WorkQueue
+from dra_operator.errors import ApiConflict, ApiError, ApiThrottled, ApiUnavailable, InvalidClaim
+from dra_operator.metrics import RECONCILE_ERRORS, RECONCILES, Metrics
+
+from .clocks import HandClock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Script:
+    """Fails as told, then closes the queue."""
+
+    def __init__(self, queue: WorkQueue, *failures: Exception) -> None:
+        self.queue = queue
+        self.failures = list(failures)
+        self.passes: list[str] = []
+
+    async def reconcile(self, key: str) -> None:
+        self.passes.append(key)
+        if self.failures:
+            raise self.failures.pop(0)
+        self.queue.close()
+
+
+async def run(
+    *failures: Exception, after: Callable[[HandClock], None] = lambda clock: clock.advance(60)
+) -> tuple[Script, Metrics]:
+    clock = HandClock()
+    queue = WorkQueue(clock, Backoff(jitter=lambda: 1.0))
+    script, metrics = Script(queue, *failures), Metrics()
+    loop = Loop("demo", queue, script.reconcile, metrics, workers=1)
+    original = queue.retry
+
+    def retry_at_once(key: str, at_least: float = 0.0) -> float:
+        delay = original(key, at_least)
+        after(clock)
+        return delay
+
+    queue.retry = retry_at_once  # type: ignore[method-assign]  # the test's clock moves on whenever a key has to wait
+    queue.add("a")
+    await loop.run()
+    return script, metrics
+
+
+async def test_a_pass_that_works_is_one_pass() -> None:
+    script, metrics = await run()
+    assert script.passes == ["a"]
+    assert metrics.value(RECONCILES, "demo") == 1
+    assert metrics.value(RECONCILE_ERRORS, "demo", "ApiConflict") == 0
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        ApiConflict("stale", status=409),
+        ApiUnavailable("refused"),
+        InvalidClaim("spec", "bad"),
+        ValueError("a bug"),
+    ],
+)
+async def test_a_failed_pass_is_counted_by_its_error_and_repeated(failure: Exception) -> None:
+    script, metrics = await run(failure)
+    assert script.passes == ["a", "a"]
+    assert metrics.value(RECONCILE_ERRORS, "demo", type(failure).__name__) == 1
+
+
+async def test_retry_after_is_respected() -> None:
+    waited: list[float] = []
+
+    def note(clock: HandClock) -> None:
+        waited.append(clock.timers[0].due - clock.elapsed)
+        clock.advance(60)
+
+    await run(ApiThrottled("slow down", retry_after=20.0), after=note)
+    assert waited == [20.0]
+
+
+def test_conflicts_are_no_news_other_api_failures_are() -> None:
+    levels = [level_of(ApiConflict("x")), level_of(ApiError("x")), level_of(InvalidClaim("x", "y"))]
+    assert levels == [logging.DEBUG, logging.WARNING, logging.INFO]

@@ -1,0 +1,121 @@
+"""The work queue: one pass for many changes, never two passes at once, back-off per key."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from dra_operator.controllers.workqueue import Backoff, QueueClosed, WorkQueue
+
+from .clocks import HandClock
+
+NO_JITTER = Backoff(base=1.0, cap=8.0, jitter=lambda: 1.0)
+
+
+def make() -> tuple[WorkQueue, HandClock]:
+    clock = HandClock()
+    return WorkQueue(clock, NO_JITTER), clock
+
+
+async def test_many_changes_of_a_waiting_key_are_one_pass() -> None:
+    queue, _ = make()
+    for _ in range(5):
+        queue.add("a")
+    assert await queue.get() == "a"
+    queue.done("a")
+    assert len(queue) == 0
+    assert queue.is_idle
+
+
+async def test_keys_leave_in_the_order_in_which_they_came() -> None:
+    queue, _ = make()
+    for key in ("b", "a", "c", "a"):
+        queue.add(key)
+    assert [await queue.get() for _ in range(3)] == ["b", "a", "c"]
+
+
+async def test_a_change_during_a_pass_gives_one_more_pass_afterwards() -> None:
+    queue, _ = make()
+    queue.add("a")
+    await queue.get()
+    queue.add("a")
+    queue.add("a")
+    queue.add("b")
+    assert await queue.get() == "b"  # "a" is being processed: nobody else may have it
+    queue.done("a")
+    assert await queue.get() == "a"
+    queue.done("a")
+    queue.done("b")
+    assert queue.is_idle
+
+
+async def test_a_waiting_worker_is_woken_by_a_key() -> None:
+    queue, _ = make()
+    worker = asyncio.create_task(queue.get())
+    await asyncio.sleep(0)
+    queue.add("a")
+    assert await worker == "a"
+
+
+async def test_a_delayed_key_comes_when_its_time_has_come() -> None:
+    queue, clock = make()
+    queue.add_after("a", 5.0)
+    clock.advance(4.9)
+    assert len(queue) == 0
+    clock.advance(0.1)
+    assert await queue.get() == "a"
+
+
+async def test_the_earliest_of_several_delays_counts() -> None:
+    queue, clock = make()
+    queue.add_after("a", 5.0)
+    queue.add_after("a", 2.0)
+    queue.add_after("a", 9.0)
+    clock.advance(2.0)
+    assert await queue.get() == "a"
+    queue.done("a")
+    clock.advance(10.0)
+    assert queue.is_idle
+
+
+async def test_no_delay_is_now() -> None:
+    queue, _ = make()
+    queue.add_after("a", 0.0)
+    assert await queue.get() == "a"
+
+
+async def test_failures_in_a_row_wait_longer_up_to_the_cap_and_success_starts_anew() -> None:
+    queue, _ = make()
+    assert [queue.retry("a") for _ in range(5)] == [1.0, 2.0, 4.0, 8.0, 8.0]
+    assert queue.retry("b") == 1.0
+    queue.forget("a")
+    assert queue.retry("a") == 1.0
+
+
+async def test_the_server_may_ask_for_more_patience() -> None:
+    queue, _ = make()
+    assert queue.retry("a", at_least=7.0) == 7.0
+
+
+def test_jitter_spreads_half_of_the_wait() -> None:
+    assert Backoff(base=1.0, jitter=lambda: 0.0).delay(3) == 2.0
+    assert Backoff(base=1.0, jitter=lambda: 0.5).delay(3) == 3.0
+
+
+def test_a_key_that_fails_for_days_does_not_overflow() -> None:
+    assert Backoff(cap=30.0, jitter=lambda: 1.0).delay(100_000) == 30.0
+
+
+async def test_closing_ends_waiting_workers_and_drops_what_waits() -> None:
+    queue, clock = make()
+    worker = asyncio.create_task(queue.get())
+    await asyncio.sleep(0)
+    queue.add_after("later", 1.0)
+    queue.close()
+    with pytest.raises(QueueClosed):
+        await worker
+    queue.add("a")
+    clock.advance(5.0)
+    with pytest.raises(QueueClosed):
+        await queue.get()
