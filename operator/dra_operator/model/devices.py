@@ -150,8 +150,8 @@ class ResourceSliceSpec(Value, frozen=True):
     skip_node_operations: tuple[str, ...] = ()
 
 
-class ResourceSlice(Value, frozen=True):
-    """A slice of a pool."""
+class ResourceSlice(Value, frozen=True, weakref=True):
+    """A slice of a pool. Answers of selectors are kept per slice object, by weak reference."""
 
     metadata: ObjectMeta
     spec: ResourceSliceSpec = ResourceSliceSpec()

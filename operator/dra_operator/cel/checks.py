@@ -1,0 +1,314 @@
+"""The type checker: what upstream refuses to compile is refused here, in its words (alloc L-4).
+
+It follows cel-go's checker: overloads are resolved by unification, `dyn` fits everything, and afterwards list and map
+literals must be of one type and literal regular expressions must be valid. Only the first fault is reported.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from dra_operator.errors import CelCompileError, CelRuntimeError
+
+from . import syntax
+from .environment import NAMESPACES_NOT_BUILT, NOT_BUILT, TYPE_IDENTIFIERS, Environment
+from .kinds import BOOL, BYTES, DEVICE, DOUBLE, DYN, INT, NULL, STRING, TYPE, UINT, Bindings, Kind, list_of, map_of, optional_of
+from .parser import fault, unsupported
+from .strings import compiled
+from .values import UInt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from .registry import Overload
+    from .syntax import Node
+
+    Scope = Mapping[str, Kind]
+
+_LITERALS: Final[dict[type, Kind]] = {
+    bool: BOOL,
+    int: INT,
+    UInt: UINT,
+    float: DOUBLE,
+    str: STRING,
+    bytes: BYTES,
+    type(None): NULL,
+}
+_REGEX_FUNCTIONS: Final = frozenset({"matches", "find", "findAll"})
+
+
+def check(text: str, node: Node, environment: Environment) -> Kind:
+    """The type of an expression's result.
+
+    Raises:
+        CelCompileError: it does not compile.
+        CelUnsupported: it uses what this engine does not have.
+    """
+    return _Checker(text, environment).run(node)
+
+
+def check_selector(text: str, node: Node, environment: Environment) -> None:
+    """Check an expression that must give a bool, or what only the device can tell.
+
+    Raises:
+        CelCompileError: it does not compile, or its result cannot be a bool.
+        CelUnsupported: it uses what this engine does not have.
+    """
+    kind = check(text, node, environment)
+    if kind not in {BOOL, environment.attribute}:
+        raise CelCompileError(f"must evaluate to bool or the unknown type, not {kind}")
+
+
+class _Checker:
+    """Checks one expression."""
+
+    def __init__(self, text: str, environment: Environment) -> None:
+        self._text = text
+        self._environment = environment
+        self._functions = environment.functions
+        self._bindings = Bindings()
+        self._literals: list[tuple[int, Kind, Kind]] = []
+        self._rules: dict[type, Callable[[Any, Scope], Kind]] = {
+            syntax.Literal: self._literal,
+            syntax.Ident: self._ident,
+            syntax.Select: self._select,
+            syntax.Has: self._has,
+            syntax.Call: self._call,
+            syntax.Logic: self._logic,
+            syntax.Conditional: self._conditional,
+            syntax.ListLiteral: self._list,
+            syntax.MapLiteral: self._map,
+            syntax.Fold: self._fold,
+            syntax.Bind: self._bind,
+            syntax.OptionalMap: self._optional_map,
+        }
+
+    def run(self, node: Node) -> Kind:
+        kind = self._kind(node, {})
+        result = self._bindings.substitute(kind, to_dyn=True)
+        for at, first, other in self._literals:
+            self._same(at, first, other)
+        return result
+
+    def _same(self, at: int, first: Kind, other: Kind) -> None:
+        """Literals hold one type; `dyn` and `int` are two."""
+        first, other = (self._bindings.substitute(kind, to_dyn=True) for kind in (first, other))
+        if first != other:
+            raise self._fault(at, f"expected type '{_shown(first)}' but found '{_shown(other)}'")
+
+    def _fault(self, at: int, message: str) -> CelCompileError:
+        return fault(self._text, at, message)
+
+    def _kind(self, node: Node, scope: Scope) -> Kind:
+        return self._bindings.substitute(self._rules[type(node)](node, scope))
+
+    def _undeclared(self, at: int, name: str) -> CelCompileError:
+        return self._fault(at, f"undeclared reference to '{name}' (in container '')")
+
+    # names and fields
+
+    def _literal(self, node: syntax.Literal, _: Scope) -> Kind:
+        return _LITERALS[type(node.value)]
+
+    def _ident(self, node: syntax.Ident, scope: Scope) -> Kind:
+        if node.name in scope:
+            return scope[node.name]
+        if node.name == "device":
+            return DEVICE
+        if node.name in TYPE_IDENTIFIERS:
+            return TYPE
+        if node.name in NAMESPACES_NOT_BUILT:
+            raise unsupported(f"the name {node.name}")
+        raise self._undeclared(node.at, node.name)
+
+    def _select(self, node: syntax.Select, scope: Scope) -> Kind:
+        kind = self._kind(node.operand, scope)
+        is_optional = kind.name == "optional_type"
+        result = self._field(kind.params[0] if is_optional else kind, node.field, node.at)
+        return optional_of(result) if is_optional or node.optional else result
+
+    def _field(self, kind: Kind, field: str, at: int) -> Kind:
+        if kind == DEVICE:
+            if field not in self._environment.fields:
+                raise self._fault(at, f"undefined field '{field}'")
+            return self._environment.fields[field]
+        if kind.name == "map":
+            return kind.params[1]
+        if kind.is_dyn or kind.is_param:
+            self._bindings.accepts((kind,), (DYN,))
+            return DYN
+        raise self._fault(at, f"type '{_shown(kind)}' does not support field selection")
+
+    def _has(self, node: syntax.Has, scope: Scope) -> Kind:
+        kind = self._kind(node.operand, scope)
+        self._field(kind.params[0] if kind.name == "optional_type" else kind, node.field, node.at)
+        return BOOL
+
+    # calls
+
+    def _call(self, node: syntax.Call, scope: Scope) -> Kind:
+        qualified = self._qualified(node, scope)
+        if qualified:
+            return self._resolve(qualified, node, None, node.args, scope)
+        if not self._functions.knows(node.function):
+            self._unknown(node, scope)
+        return self._resolve(node.function, node, node.target, node.args, scope)
+
+    def _qualified(self, node: syntax.Call, scope: Scope) -> str:
+        """The full name of a function in a namespace, such as `optional.of`."""
+        if not isinstance(node.target, syntax.Ident) or node.target.name in scope:
+            return ""
+        name = f"{node.target.name}.{node.function}"
+        return name if self._functions.knows(name) else ""
+
+    def _unknown(self, node: syntax.Call, scope: Scope) -> None:
+        if node.target is not None:
+            self._kind(node.target, scope)
+        if node.function in NOT_BUILT:
+            raise unsupported(f"the function {node.function}()")
+        raise self._undeclared(node.at, node.function)
+
+    def _resolve(
+        self, name: str, node: syntax.Call, target: Node | None, args: tuple[Node, ...], scope: Scope
+    ) -> Kind:
+        nodes = args if target is None else (target, *args)
+        kinds = tuple(self._kind(argument, scope) for argument in nodes)
+        overloads = self._functions.of(name, method=target is not None)
+        if not overloads:
+            raise self._undeclared(node.at, name)
+        result = self._match(overloads, kinds)
+        if result is None:
+            if name in NOT_BUILT:
+                raise unsupported(f"the function {name}()")
+            raise self._fault(node.at, _no_overload(name, kinds, method=target is not None))
+        self._regex(name, nodes)
+        return result
+
+    def _match(self, overloads: tuple[Overload, ...], kinds: tuple[Kind, ...]) -> Kind | None:
+        """The result of all overloads that fit: theirs when they agree, else `dyn`."""
+        result: Kind | None = None
+        for overload in overloads:
+            *params, declared = self._bindings.rename((*overload.params, overload.result))
+            if not self._bindings.accepts(tuple(params), kinds):
+                continue
+            found = self._bindings.substitute(declared)
+            result = found if result is None or result == found else DYN
+        return result
+
+    def _regex(self, name: str, nodes: tuple[Node, ...]) -> None:
+        pattern = nodes[1] if name in _REGEX_FUNCTIONS and len(nodes) > 1 else None
+        if not isinstance(pattern, syntax.Literal) or not isinstance(pattern.value, str):
+            return
+        try:
+            compiled(pattern.value)
+        except CelRuntimeError as error:
+            raise self._fault(pattern.at, f"invalid {name} argument") from error
+
+    # logic and macros
+
+    def _bool(self, node: Node, scope: Scope) -> None:
+        kind = self._kind(node, scope)
+        if not self._bindings.accepts((BOOL,), (kind,)):
+            raise self._fault(_place(node), f"expected type 'bool' but found '{_shown(kind)}'")
+
+    def _logic(self, node: syntax.Logic, scope: Scope) -> Kind:
+        for term in node.terms:
+            self._bool(term, scope)
+        return BOOL
+
+    def _conditional(self, node: syntax.Conditional, scope: Scope) -> Kind:
+        kinds = tuple(self._kind(part, scope) for part in (node.condition, node.then, node.otherwise))
+        return self._choice(kinds, node.at)
+
+    def _choice(self, kinds: tuple[Kind, ...], at: int) -> Kind:
+        params = self._bindings.rename((BOOL, Kind("A"), Kind("A")))
+        if not self._bindings.accepts(params, kinds):
+            raise self._fault(at, _no_overload("_?_:_", kinds, method=False))
+        return self._bindings.substitute(params[1])
+
+    def _list(self, node: syntax.ListLiteral, scope: Scope) -> Kind:
+        kinds = [
+            self._item(self._kind(item, scope), item, is_optional=number in node.optional)
+            for number, item in enumerate(node.items)
+        ]
+        return list_of(self._joined(kinds, node.items))
+
+    def _item(self, kind: Kind, node: Node, *, is_optional: bool) -> Kind:
+        if not is_optional or kind.is_dyn:
+            return kind
+        if kind.name != "optional_type":
+            raise self._fault(_place(node), f"expected type 'optional_type({_shown(kind)})' but found '{_shown(kind)}'")
+        return kind.params[0]
+
+    def _joined(self, kinds: list[Kind], nodes: tuple[Node, ...]) -> Kind:
+        joined: Kind | None = None
+        for kind, node in zip(kinds, nodes, strict=True):
+            joined = self._bindings.join(joined, kind)
+            self._literals.append((_place(node), kinds[0], kind))
+        return joined or self._bindings.rename((Kind("E"),))[0]
+
+    def _map(self, node: syntax.MapLiteral, scope: Scope) -> Kind:
+        keys = [self._kind(key, scope) for key, _ in node.entries]
+        values = [
+            self._item(self._kind(value, scope), value, is_optional=number in node.optional)
+            for number, (_, value) in enumerate(node.entries)
+        ]
+        return map_of(
+            self._joined(keys, tuple(key for key, _ in node.entries)),
+            self._joined(values, tuple(value for _, value in node.entries)),
+        )
+
+    def _fold(self, node: syntax.Fold, scope: Scope) -> Kind:
+        kind = self._kind(node.range, scope)
+        inner = {**scope, node.variable: self._element(kind, node.range)}
+        if node.macro == "map":
+            return self._mapped(node, inner)
+        if node.macro in {"all", "exists"}:
+            self._bool(node.body, inner)
+            return BOOL
+        body = self._kind(node.body, inner)
+        self._choice((body, INT, INT), node.at)
+        return BOOL if node.macro == "exists_one" else list_of(inner[node.variable])
+
+    def _mapped(self, node: syntax.Fold, inner: Scope) -> Kind:
+        if node.where is not None:
+            self._choice((self._kind(node.where, inner), INT, INT), node.at)
+        return list_of(self._kind(node.body, inner))
+
+    def _element(self, kind: Kind, range_: Node) -> Kind:
+        if kind.name in {"list", "map"}:
+            return kind.params[0]
+        if kind == DYN or kind.is_param:
+            self._bindings.accepts((kind,), (DYN,))
+            return DYN
+        raise self._fault(
+            _place(range_),
+            f"expression of type '{_shown(kind)}' cannot be range of a comprehension (must be list, map, or dynamic)",
+        )
+
+    def _bind(self, node: syntax.Bind, scope: Scope) -> Kind:
+        return self._kind(node.body, {**scope, node.variable: self._kind(node.value, scope)})
+
+    def _optional_map(self, node: syntax.OptionalMap, scope: Scope) -> Kind:
+        kind = self._kind(node.operand, scope)
+        wanted, inner = self._bindings.rename((optional_of(Kind("A")), Kind("A")))
+        if not self._bindings.accepts((wanted,), (kind,)):
+            raise self._fault(node.at, _no_overload("hasValue", (kind,), method=True))
+        body = self._kind(node.body, {**scope, node.variable: self._bindings.substitute(inner)})
+        if not node.flat:
+            return optional_of(body)
+        return self._choice((BOOL, body, *self._bindings.rename((optional_of(Kind("A")),))), node.at)
+
+
+def _place(node: Node) -> int:
+    return node.at[0] if isinstance(node.at, tuple) else node.at
+
+
+def _shown(kind: Kind) -> str:
+    return str(kind).replace("google.protobuf.Any", "any")
+
+
+def _no_overload(name: str, kinds: tuple[Kind, ...], *, method: bool) -> str:
+    shown = [_shown(kind) for kind in kinds]
+    applied = f"{shown[0]}.({', '.join(shown[1:])})" if method else f"({', '.join(shown)})"
+    return f"found no matching overload for '{name}' applied to '{applied}'"

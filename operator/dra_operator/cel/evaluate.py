@@ -1,0 +1,533 @@
+"""The evaluator: a checked syntax tree becomes nested Python closures, which run once per device.
+
+Errors of CEL are `CelRuntimeError`s; `&&`, `||`, `all` and `exists` absorb them as CEL prescribes. cel-python's own
+evaluator is not used: its answers differ from upstream's on values of mixed types (see docs/decisions).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from dra_operator.errors import CelCompileError, CelRuntimeError, CelUnsupported
+
+from . import syntax
+from .functions import MISSING, item, lookup, missing_key
+from .parser import unsupported
+from .values import (
+    NONE,
+    TYPE_NAMES,
+    DeviceInput,
+    DomainMap,
+    Optional,
+    TypeName,
+    from_key,
+    some,
+    to_key,
+    type_name,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from .registry import Overload, Table
+    from .syntax import Node
+
+    Run = Callable[["Frame"], Any]
+    Slots = Mapping[str, int]
+
+BUDGET: Final = 500_000
+"""Work that comprehensions may do on one device, in nodes of their bodies. Upstream stops at 1,000,000 units of a finer
+measure (alloc L-8); below this budget it never does, above we do not know, and say so."""
+
+_FOLDED: Final = frozenset({"bool", "bytes", "double", "int", "string", "type", "uint"})
+"""Conversions that cel-go computes when it plans, if their argument is constant; errors then are compile errors."""
+
+_PURE: Final = frozenset({"quantity", "semver"})
+"""Constructors that are computed once when their arguments are constant and good; bad ones still fail at run time."""
+
+_GO_NAMES: Final = {
+    "bool": "types.Bool",
+    "int": "types.Int",
+    "uint": "types.Uint",
+    "double": "types.Double",
+    "string": "types.String",
+    "bytes": "types.Bytes",
+    "null_type": "types.Null",
+    "optional_type": "*types.Optional",
+    "kubernetes.Quantity": "cel.Quantity",
+    "kubernetes.Semver": "cel.Semver",
+}
+
+
+@dataclass(slots=True)
+class Frame:
+    """The state of one evaluation: the device, variables by slot, work done."""
+
+    device: DeviceInput
+    slots: list[Any]
+    spent: int = 0
+
+    def spend(self, work: int) -> None:
+        """Count work of a comprehension.
+
+        Raises:
+            CelUnsupported: there is so much of it that upstream may have given up.
+        """
+        self.spent += work
+        if self.spent > BUDGET:
+            raise CelUnsupported("CEL: the expression does too much work on this device")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """An expression, ready to run."""
+
+    run: Run
+    slots: int
+
+    def evaluate(self, device: DeviceInput) -> Any:
+        """The result on a device.
+
+        Raises:
+            CelRuntimeError: the expression fails on it.
+            CelUnsupported: the engine cannot tell.
+        """
+        if device.fault:
+            raise CelRuntimeError(device.fault)
+        try:
+            return self.run(Frame(device, [None] * self.slots))
+        except RecursionError as error:
+            raise unsupported("so deep a nesting") from error
+
+
+def plan(node: Node, functions: Table) -> Program:
+    """Compile a checked syntax tree.
+
+    Raises:
+        CelCompileError: a conversion of a constant fails.
+        CelUnsupported: the tree is nested too deeply.
+    """
+    planner = _Planner(functions)
+    return Program(planner.plan(node, {}), planner.slots)
+
+
+@dataclass(frozen=True, slots=True)
+class _Constant:
+    """A closure that gives the same value each time; recognised so that conversions can be folded."""
+
+    value: Any
+
+    def __call__(self, _: Frame) -> Any:
+        return self.value
+
+
+class _Planner:
+    """Compiles one expression."""
+
+    def __init__(self, functions: Table) -> None:
+        self.slots = 0
+        self._functions = functions
+        self._rules: dict[type, Callable[[Any, Slots], Run]] = {
+            syntax.Literal: lambda node, _: _Constant(node.value),
+            syntax.Ident: self._ident,
+            syntax.Select: self._select,
+            syntax.Has: self._has,
+            syntax.Call: self._call,
+            syntax.Logic: self._logic,
+            syntax.Conditional: self._conditional,
+            syntax.ListLiteral: self._list,
+            syntax.MapLiteral: self._map,
+            syntax.Fold: self._fold,
+            syntax.Bind: self._bind,
+            syntax.OptionalMap: self._optional_map,
+        }
+
+    def plan(self, node: Node, scope: Slots) -> Run:
+        return self._rules[type(node)](node, scope)
+
+    def _declare(self, name: str, scope: Slots) -> tuple[int, Slots]:
+        slot = self.slots
+        self.slots += 1
+        return slot, {**scope, name: slot}
+
+    def _ident(self, node: syntax.Ident, scope: Slots) -> Run:
+        if node.name in scope:
+            return _variable(scope[node.name])
+        if node.name == "device":
+            return lambda frame: frame.device
+        return _Constant(TypeName(node.name))
+
+    def _select(self, node: syntax.Select, scope: Slots) -> Run:
+        operand, field = self.plan(node.operand, scope), node.field
+        if node.optional:
+            return lambda frame: _optional_field(operand(frame), field)
+        return lambda frame: _field(operand(frame), field)
+
+    def _has(self, node: syntax.Has, scope: Slots) -> Run:
+        operand, field = self.plan(node.operand, scope), node.field
+        return lambda frame: _optional_field(operand(frame), field).present
+
+    def _call(self, node: syntax.Call, scope: Slots) -> Run:
+        if node.function in {"or", "orValue"} and node.target is not None and len(node.args) == 1:
+            return self._lazy(node, scope)
+        name, target = node.function, node.target
+        if isinstance(target, syntax.Ident) and target.name not in scope:
+            qualified = f"{target.name}.{name}"
+            name, target = (qualified, None) if self._functions.knows(qualified) else (name, target)
+        nodes = node.args if target is None else (target, *node.args)
+        arguments = tuple(self.plan(argument, scope) for argument in nodes)
+        if name == "_[_]":
+            return _index(*arguments)
+        run = _Dispatch(name, self._functions.of(name, method=target is not None), arguments)
+        return _folded(name, run) or run.specialised()
+
+    def _lazy(self, node: syntax.Call, scope: Slots) -> Run:
+        assert node.target is not None
+        optional, other = self.plan(node.target, scope), self.plan(node.args[0], scope)
+        unwrap = node.function == "orValue"
+
+        def run(frame: Frame) -> Any:
+            value = optional(frame)
+            if not isinstance(value, Optional):
+                raise CelRuntimeError("no such overload")
+            if not value.present:
+                return other(frame)
+            return value.value if unwrap else value
+
+        return run
+
+    def _logic(self, node: syntax.Logic, scope: Slots) -> Run:
+        terms = tuple(self.plan(term, scope) for term in node.terms)
+        return _logic(terms, decisive=not node.is_and)
+
+    def _conditional(self, node: syntax.Conditional, scope: Slots) -> Run:
+        condition, then, otherwise = (self.plan(part, scope) for part in (node.condition, node.then, node.otherwise))
+
+        def run(frame: Frame) -> Any:
+            chosen = condition(frame)
+            if chosen is True:
+                return then(frame)
+            if chosen is False:
+                return otherwise(frame)
+            raise CelRuntimeError("no such overload")
+
+        return run
+
+    def _list(self, node: syntax.ListLiteral, scope: Slots) -> Run:
+        items = tuple(self.plan(member, scope) for member in node.items)
+        if not node.optional:
+            if all(isinstance(run, _Constant) for run in items):
+                return _Constant(tuple(run.value for run in items if isinstance(run, _Constant)))
+            return lambda frame: tuple([run(frame) for run in items])
+        optional = node.optional
+
+        def run(frame: Frame) -> Any:
+            found = ((number, member(frame)) for number, member in enumerate(items))
+            return tuple(
+                _present(value) if number in optional else value
+                for number, value in found
+                if not (number in optional and not _is_present(value))
+            )
+
+        return run
+
+    def _map(self, node: syntax.MapLiteral, scope: Slots) -> Run:
+        entries = tuple((self.plan(key, scope), self.plan(value, scope)) for key, value in node.entries)
+        optional = node.optional
+
+        def run(frame: Frame) -> Any:
+            made: dict[Any, Any] = {}
+            for number, (key_run, value_run) in enumerate(entries):
+                shown, value = key_run(frame), value_run(frame)
+                key = to_key(shown)
+                if number in optional and not _is_present(value):
+                    continue
+                if key in made:
+                    raise CelRuntimeError(f"Failed with repeated key {shown}")
+                made[key] = _present(value) if number in optional else value
+            return made
+
+        return run
+
+    def _fold(self, node: syntax.Fold, scope: Slots) -> Run:
+        range_ = self.plan(node.range, scope)
+        slot, inner = self._declare(node.variable, scope)
+        body = self.plan(node.body, inner)
+        where = self.plan(node.where, inner) if node.where is not None else None
+        work = _size(node.body) + (_size(node.where) if node.where is not None else 0) + 4
+        return _FOLDS[node.macro](_Loop(range_, slot, work), body, where)
+
+    def _bind(self, node: syntax.Bind, scope: Slots) -> Run:
+        value = self.plan(node.value, scope)
+        slot, inner = self._declare(node.variable, scope)
+        body = self.plan(node.body, inner)
+
+        def run(frame: Frame) -> Any:
+            try:
+                frame.slots[slot] = value(frame)
+            except CelRuntimeError as error:
+                frame.slots[slot] = error
+            return body(frame)
+
+        return run
+
+    def _optional_map(self, node: syntax.OptionalMap, scope: Slots) -> Run:
+        operand = self.plan(node.operand, scope)
+        slot, inner = self._declare(node.variable, scope)
+        body, flat = self.plan(node.body, inner), node.flat
+
+        def run(frame: Frame) -> Any:
+            value = operand(frame)
+            if not isinstance(value, Optional):
+                raise CelRuntimeError("no such overload")
+            if not value.present:
+                return NONE
+            frame.slots[slot] = value.value
+            return body(frame) if flat else some(body(frame))
+
+        return run
+
+
+def _size(node: Node) -> int:
+    """Number of nodes in a tree."""
+    count, waiting = 0, [node]
+    while waiting:
+        current = waiting.pop()
+        count += 1
+        for name in current.__slots__:
+            waiting += _nodes(getattr(current, name))
+    return count
+
+
+def _nodes(value: Any) -> list[Node]:
+    if type(value) in _NODE_TYPES:
+        return [value]
+    return [node for part in value for node in _nodes(part)] if isinstance(value, tuple) else []
+
+
+_NODE_TYPES: Final = frozenset(
+    {
+        syntax.Literal, syntax.Ident, syntax.Select, syntax.Has, syntax.Call, syntax.Logic, syntax.Conditional,
+        syntax.ListLiteral, syntax.MapLiteral, syntax.Fold, syntax.Bind, syntax.OptionalMap,
+    }
+)  # fmt: skip
+
+
+# ------------------------------------------------------------------ names, fields, items
+
+
+def _variable(slot: int) -> Run:
+    def run(frame: Frame) -> Any:
+        value = frame.slots[slot]
+        if isinstance(value, CelRuntimeError):
+            raise value
+        return value
+
+    return run
+
+
+def _field(value: Any, field: str) -> Any:
+    if isinstance(value, dict):
+        try:
+            return value[field]
+        except KeyError:
+            raise missing_key(field) from None
+    if isinstance(value, DeviceInput):
+        return value.field(field)
+    return item(value, field)
+
+
+def _optional_field(value: Any, field: str) -> Optional:
+    """A field as an optional; a domain is always there (alloc L-6)."""
+    if isinstance(value, Optional):
+        return _optional_field(value.value, field) if value.present else NONE
+    if isinstance(value, DeviceInput):
+        return some(value.field(field))
+    found = lookup(value, field)
+    return NONE if found is MISSING else some(found)
+
+
+def _index(container: Run, key: Run) -> Run:
+    if isinstance(key, _Constant) and isinstance(key.value, str):
+        return lambda frame: _field(container(frame), key.value)
+    return lambda frame: item(container(frame), key(frame))
+
+
+def _is_present(value: Any) -> bool:
+    if not isinstance(value, Optional):
+        raise CelRuntimeError(f"cannot initialize optional element from non-optional value {type_name(value)}")
+    return value.present
+
+
+def _present(value: Optional) -> Any:
+    return value.value
+
+
+# ------------------------------------------------------------------ calls
+
+
+class _Dispatch:
+    """A call whose overload is chosen by the types that the arguments have at run time."""
+
+    def __init__(self, name: str, overloads: tuple[Overload, ...], arguments: tuple[Run, ...]) -> None:
+        self.name = name
+        self.arguments = arguments
+        self._overloads = overloads
+        self._known: dict[tuple[type, ...], Callable[..., Any]] = {}
+
+    def __call__(self, frame: Frame) -> Any:
+        values = [run(frame) for run in self.arguments]
+        types = tuple(map(type, values))
+        chosen = self._known.get(types)
+        if chosen is None:
+            chosen = self._known[types] = self._choose(types)
+        return chosen(*values)
+
+    def specialised(self) -> Run:
+        """A faster closure for the frequent case of two arguments."""
+        if len(self.arguments) != 2:  # noqa: PLR2004 -- binary operators and methods
+            return self
+        left, right = self.arguments
+        known, choose = self._known, self._choose
+
+        def run(frame: Frame) -> Any:
+            one, other = left(frame), right(frame)
+            types = (type(one), type(other))
+            chosen = known.get(types)
+            if chosen is None:
+                chosen = known[types] = choose(types)
+            return chosen(one, other)
+
+        return run
+
+    def _choose(self, types: tuple[type, ...]) -> Callable[..., Any]:
+        names = tuple(TYPE_NAMES[kind] for kind in types)
+        for overload in self._overloads:
+            if overload.takes(names):
+                return overload.run
+        return self._refuse(names)
+
+    def _refuse(self, names: tuple[str, ...]) -> Callable[..., Any]:
+        is_operator = not self.name[0].isalpha()
+        text = "no such overload" if is_operator else f"no such overload: {self.name}({', '.join(names)})"
+
+        def run(*_: Any) -> Any:
+            raise CelRuntimeError(text)
+
+        return run
+
+
+def _folded(name: str, run: _Dispatch) -> Run | None:
+    """The constant that a call of constants gives, where cel-go or we compute it beforehand."""
+    if name not in _FOLDED | _PURE or not all(isinstance(part, _Constant) for part in run.arguments):
+        return None
+    nothing: Any = None
+    try:
+        return _Constant(run(nothing))
+    except CelRuntimeError as error:
+        if name in _PURE:
+            return None
+        raise CelCompileError(f"program instantiation failed: {error}") from error
+
+
+# ------------------------------------------------------------------ logic and comprehensions
+
+
+def _logic(terms: tuple[Run, ...], *, decisive: bool) -> Run:
+    """`&&` (decided by false) or `||` (decided by true)."""
+
+    def run(frame: Frame) -> bool:
+        failed: CelRuntimeError | None = None
+        for term in terms:
+            try:
+                value = term(frame)
+            except CelRuntimeError as error:
+                failed = failed or error
+                continue
+            if value is decisive:
+                return decisive
+            if value is not (not decisive):
+                failed = failed or CelRuntimeError("no such overload")
+        if failed is not None:
+            raise failed
+        return not decisive
+
+    return run
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """Runs a body for each element of a list or key of a map."""
+
+    range: Run
+    slot: int
+    work: int
+
+    def elements(self, frame: Frame) -> Iterable[Any]:
+        """Puts one element after the other into the variable's slot."""
+        for element in _iterable(self.range(frame)):
+            frame.spend(self.work)
+            frame.slots[self.slot] = element
+            yield element
+
+
+def _iterable(value: Any) -> Iterable[Any]:
+    if isinstance(value, tuple):
+        return value
+    if isinstance(value, dict | DomainMap):
+        return [from_key(key) for key in value]
+    name = type_name(value)
+    raise CelRuntimeError(f"got '{_GO_NAMES.get(name, name)}', expected iterable type")
+
+
+def _truth(value: Any) -> bool:
+    if value is True or value is False:
+        return bool(value)
+    raise CelRuntimeError("no such overload")
+
+
+def _quantifier(*, decisive: bool) -> Callable[[_Loop, Run, Run | None], Run]:
+    """`all` (decided by false) and `exists` (decided by true)."""
+
+    def build(loop: _Loop, body: Run, _: Run | None) -> Run:
+        def run(frame: Frame) -> bool:
+            failed: CelRuntimeError | None = None
+            for _ in loop.elements(frame):
+                try:
+                    value = _truth(body(frame))
+                except CelRuntimeError as error:
+                    failed = failed or error
+                    continue
+                if value is decisive:
+                    return decisive
+            if failed is not None:
+                raise failed
+            return not decisive
+
+        return run
+
+    return build
+
+
+def _exists_one(loop: _Loop, body: Run, _: Run | None) -> Run:
+    return lambda frame: sum(_truth(body(frame)) for _ in loop.elements(frame)) == 1
+
+
+def _filter(loop: _Loop, body: Run, _: Run | None) -> Run:
+    return lambda frame: tuple([element for element in loop.elements(frame) if _truth(body(frame))])
+
+
+def _map(loop: _Loop, body: Run, where: Run | None) -> Run:
+    if where is None:
+        return lambda frame: tuple([body(frame) for _ in loop.elements(frame)])
+    return lambda frame: tuple([body(frame) for _ in loop.elements(frame) if _truth(where(frame))])
+
+
+_FOLDS: Final[dict[str, Callable[[_Loop, Run, Run | None], Run]]] = {
+    "all": _quantifier(decisive=False),
+    "exists": _quantifier(decisive=True),
+    "exists_one": _exists_one,
+    "filter": _filter,
+    "map": _map,
+}

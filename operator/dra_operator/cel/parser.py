@@ -1,0 +1,262 @@
+"""Expression text to syntax tree: cel-python's parser does the parsing, this module the rest.
+
+Called by the cache when it compiles. Macros are expanded here (alloc L-6; CEL language definition, "Macros").
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import lark
+from lark.exceptions import UnexpectedInput
+
+from dra_operator.errors import CelCompileError, CelUnsupported
+
+from . import syntax
+from .grammar import parser
+from .literals import CONSTANTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from .syntax import Node
+
+    Branch = lark.Tree[lark.Token]
+    Children = Sequence[lark.Token | Branch]
+
+MAX_LENGTH: Final = 10 * 1024
+"""Expressions are limited to 10 KiB (alloc L-8)."""
+
+RESERVED: Final = frozenset(
+    "as break const continue else for function if import let loop package namespace return var void while".split()  # noqa: SIM905 -- reads as CEL's own list of words
+)
+
+_BINARY: Final = {
+    "relation_lt": "_<_",
+    "relation_le": "_<=_",
+    "relation_gt": "_>_",
+    "relation_ge": "_>=_",
+    "relation_eq": "_==_",
+    "relation_ne": "_!=_",
+    "relation_in": "@in",
+    "addition_add": "_+_",
+    "addition_sub": "_-_",
+    "multiplication_mul": "_*_",
+    "multiplication_div": "_/_",
+    "multiplication_mod": "_%_",
+}
+_FOLDS: Final = {"all": "all", "exists": "exists", "exists_one": "exists_one", "existsOne": "exists_one"}
+_TWO_VARIABLES: Final = frozenset({"all", "exists", "exists_one", "existsOne", "transformList", "transformMap"})
+
+
+def fault(text: str, at: int, message: str) -> CelCompileError:
+    """A compile error in upstream's form: position, message, the line and a caret under it."""
+    line_start = text.rfind("\n", 0, at) + 1
+    line = text[line_start:].partition("\n")[0]
+    row, column = text.count("\n", 0, at) + 1, at - line_start
+    pointer = "." * column + "^"
+    return CelCompileError(f"compilation failed: ERROR: <input>:{row}:{column + 1}: {message}\n | {line}\n | {pointer}")
+
+
+def unsupported(what: str) -> CelUnsupported:
+    """The error for what CEL has and this engine does not."""
+    return CelUnsupported(f"CEL: {what} is not supported yet; write the selector without it")
+
+
+def parse(text: str) -> Node:
+    """Parse an expression.
+
+    Raises:
+        CelCompileError: it is no CEL, or longer than 10 KiB.
+        CelUnsupported: it is nested too deeply, or builds messages.
+    """
+    if len(text) > MAX_LENGTH:
+        raise CelCompileError(f"expression size exceeds limit of {MAX_LENGTH} characters")
+    try:
+        return _Reader(text).node(parser().parse(text))
+    except UnexpectedInput as error:
+        at = error.pos_in_stream
+        raise fault(text, len(text) if at is None or at < 0 else at, "Syntax error") from error
+    except RecursionError as error:
+        raise unsupported("so deep a nesting") from error
+
+
+def _start(token: lark.Token | Branch) -> int:
+    position = token.start_pos if isinstance(token, lark.Token) else token.meta.start_pos
+    return position or 0
+
+
+def _is(child: lark.Token | Branch, value: str) -> bool:
+    return isinstance(child, lark.Token) and child.value == value
+
+
+class _Reader:
+    """Turns one parse tree into a syntax tree."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._rules: dict[str, Callable[[Children], Node]] = {
+            "expr": self._conditional,
+            "conditionalor": lambda children: self._logic(children, is_and=False),
+            "conditionaland": lambda children: self._logic(children, is_and=True),
+            "relation": self._binary,
+            "addition": self._binary,
+            "multiplication": self._binary,
+            "unary": self._unary,
+            "member_dot": self._select,
+            "member_opt": self._select,
+            "member_index": self._index,
+            "member_opt_index": self._index,
+            "member_dot_arg": self._method,
+            "member_object": self._message,
+            "literal": self._literal,
+            "dot_ident": self._ident,
+            "ident": self._ident,
+            "dot_ident_arg": self._function,
+            "ident_arg": self._function,
+            "paren_expr": lambda children: self.node(children[1]),
+            "list_lit": self._list,
+            "map_lit": self._map,
+        }
+
+    def node(self, tree: lark.Token | Branch) -> Node:
+        """The syntax tree of one branch; rules that only pass on one child are skipped without recursion."""
+        while isinstance(tree, lark.Tree) and len(tree.children) == 1 and isinstance(tree.children[0], lark.Tree):
+            tree = tree.children[0]
+        assert isinstance(tree, lark.Tree)
+        return self._rules[str(tree.data)](tree.children)
+
+    def _fault(self, at: int, message: str) -> CelCompileError:
+        return fault(self.text, at, message)
+
+    def _conditional(self, children: Children) -> Node:
+        condition, mark, then, _, otherwise = children
+        return syntax.Conditional(self.node(condition), self.node(then), self.node(otherwise), _start(mark))
+
+    def _logic(self, children: Children, *, is_and: bool) -> Node:
+        rule = "conditionaland" if is_and else "conditionalor"
+        terms: list[Node] = []
+        places: list[int] = []
+        while len(children) > 1:
+            left, sign, right = children
+            terms.append(self.node(right))
+            places.append(_start(sign))
+            while isinstance(left, lark.Tree) and left.data == rule and len(left.children) == 1:
+                left = left.children[0]
+            if not (isinstance(left, lark.Tree) and left.data == rule):
+                terms.append(self.node(left))
+                break
+            children = left.children
+        return syntax.Logic(is_and, tuple(reversed(terms)), tuple(reversed(places)))
+
+    def _binary(self, children: Children) -> Node:
+        head, right = children
+        assert isinstance(head, lark.Tree)
+        left, sign = head.children
+        return syntax.Call(_BINARY[str(head.data)], None, (self.node(left), self.node(right)), _start(sign))
+
+    def _unary(self, children: Children) -> Node:
+        sign, operand = children
+        assert isinstance(sign, lark.Tree)
+        name = "!_" if sign.data == "unary_not" else "-_"
+        return syntax.Call(name, None, (self.node(operand),), _start(sign.children[0]))
+
+    def _select(self, children: Children) -> Node:
+        field = str(children[-1]).strip("`")
+        return syntax.Select(self.node(children[0]), field, _start(children[1]), optional=_is(children[2], "?"))
+
+    def _index(self, children: Children) -> Node:
+        name = "_[?_]" if _is(children[2], "?") else "_[_]"
+        return syntax.Call(name, None, (self.node(children[0]), self.node(children[-2])), _start(children[1]))
+
+    def _arguments(self, children: Children) -> tuple[Branch, ...]:
+        lists = [child for child in children if isinstance(child, lark.Tree) and child.data == "exprlist"]
+        return tuple(child for child in lists[-1].children if isinstance(child, lark.Tree)) if lists else ()
+
+    def _message(self, _: Children) -> Node:
+        raise unsupported("building messages")
+
+    def _literal(self, children: Children) -> Node:
+        (token,) = children
+        assert isinstance(token, lark.Token)
+        try:
+            return syntax.Literal(CONSTANTS[token.type](token.value), _start(token))
+        except ValueError as error:
+            raise self._fault(_start(token), str(error)) from error
+
+    def _ident(self, children: Children) -> Node:
+        name = str(children[-1])
+        if name in RESERVED:
+            raise self._fault(_start(children[0]), f"reserved identifier: {name}")
+        return syntax.Ident(name, _start(children[0]))
+
+    def _list(self, children: Children) -> Node:
+        items, optional = self._inits(children)
+        return syntax.ListLiteral(tuple(self.node(item[-1]) for item in items), _start(children[0]), optional)
+
+    def _map(self, children: Children) -> Node:
+        items, optional = self._inits(children)
+        entries = tuple((self.node(item[-3]), self.node(item[-1])) for item in items)
+        return syntax.MapLiteral(entries, _start(children[0]), optional)
+
+    def _inits(self, children: Children) -> tuple[list[Children], frozenset[int]]:
+        inner = next((child.children for child in children if isinstance(child, lark.Tree)), [])
+        items: list[Children] = [child.children for child in inner if isinstance(child, lark.Tree)]
+        return items, frozenset(number for number, item in enumerate(items) if _is(item[0], "?"))
+
+    def _function(self, children: Children) -> Node:
+        opening = next(number for number, child in enumerate(children) if _is(child, "("))
+        name, at = str(children[opening - 1]), _start(children[opening])
+        arguments = self._arguments(children)
+        if name == "has" and opening == 1:
+            return self._has(arguments, at)
+        return syntax.Call(name, None, tuple(map(self.node, arguments)), at)
+
+    def _has(self, arguments: tuple[Branch, ...], at: int) -> Node:
+        selected = self.node(arguments[0]) if len(arguments) == 1 else None
+        if not isinstance(selected, syntax.Select) or selected.optional:
+            raise self._fault(at, "invalid argument to has() macro")
+        return syntax.Has(selected.operand, selected.field, at)
+
+    def _method(self, children: Children) -> Node:
+        name, at = str(children[2]), _start(children[3])
+        arguments = self._arguments(children[3:])
+        expanded = self._macro(name, children[0], arguments, at)
+        return expanded or syntax.Call(name, self.node(children[0]), tuple(map(self.node, arguments)), at)
+
+    def _macro(
+        self, name: str, target: lark.Token | Branch, arguments: tuple[Branch, ...], at: int
+    ) -> Node | None:
+        count = len(arguments)
+        if name in _FOLDS and count == 2:  # noqa: PLR2004 -- a variable and a predicate
+            return self._fold(_FOLDS[name], target, arguments, at)
+        if name in {"map", "filter"} and count == 2:  # noqa: PLR2004 -- a variable and a body
+            return self._fold(name, target, arguments, at)
+        if name == "map" and count == 3:  # noqa: PLR2004 -- a variable, a predicate and a body
+            return self._fold(name, target, arguments, at)
+        if name in {"optMap", "optFlatMap"} and count == 2:  # noqa: PLR2004 -- a variable and a body
+            variable = self._variable(arguments[0])
+            return syntax.OptionalMap(
+                self.node(target), variable, self.node(arguments[1]), at, flat=name == "optFlatMap"
+            )
+        if name == "bind" and count == 3 and self._names_cel(target):  # noqa: PLR2004 -- a variable, a value, a body
+            return syntax.Bind(self._variable(arguments[0]), self.node(arguments[1]), self.node(arguments[2]), at)
+        if (name in _TWO_VARIABLES and count in {3, 4}) or name in {"transformMapEntry", "sortBy"}:
+            raise unsupported(f"the macro {name}() with {count} arguments")
+        return None
+
+    def _names_cel(self, target: lark.Token | Branch) -> bool:
+        node = self.node(target)
+        return isinstance(node, syntax.Ident) and node.name == "cel"
+
+    def _fold(self, name: str, target: lark.Token | Branch, arguments: tuple[Branch, ...], at: int) -> Node:
+        where = self.node(arguments[1]) if len(arguments) == 3 else None  # noqa: PLR2004 -- map with a predicate
+        return syntax.Fold(
+            name, self.node(target), self._variable(arguments[0]), self.node(arguments[-1]), at, where
+        )
+
+    def _variable(self, argument: Branch) -> str:
+        node = self.node(argument)
+        if not isinstance(node, syntax.Ident):
+            raise self._fault(_start(argument), "argument must be a simple name")
+        return node.name

@@ -1,0 +1,83 @@
+"""Tables of functions: the declarations that the checker reads and the implementations that the evaluator calls, in one place.
+
+A signature is text: `size(list(A)) -> int` for a function, `.size(list(A)) -> int` for a method (its first parameter is the
+receiver), `_+_(int, int) -> int` for an operator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .kinds import Kind, parse_kind, split_top
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+F = TypeVar("F", bound="Callable[..., Any]")
+
+
+@dataclass(frozen=True, slots=True)
+class Overload:
+    """One signature of a function and what runs for it."""
+
+    name: str
+    method: bool
+    params: tuple[Kind, ...]
+    result: Kind
+    run: Callable[..., Any]
+
+    def takes(self, types: tuple[str, ...]) -> bool:
+        """Whether values of these run-time types fit."""
+        return len(types) == len(self.params) and all(
+            param.is_dyn or param.is_param or param.name == name
+            for param, name in zip(self.params, types, strict=True)
+        )
+
+
+class Table:
+    """Functions of one library."""
+
+    def __init__(self) -> None:
+        self._overloads: dict[tuple[str, bool], list[Overload]] = {}
+
+    def define(self, *signatures: str) -> Callable[[F], F]:
+        """Decorator: the function implements these signatures."""
+
+        def register(run: F) -> F:
+            for signature in signatures:
+                self._add(parse_signature(signature, run))
+            return run
+
+        return register
+
+    def _add(self, overload: Overload) -> None:
+        self._overloads.setdefault((overload.name, overload.method), []).append(overload)
+
+    def __iter__(self) -> Iterator[Overload]:
+        for overloads in self._overloads.values():
+            yield from overloads
+
+    def merged(self, *others: Table) -> Table:
+        """A table with the overloads of this one and the others."""
+        table = Table()
+        for source in (self, *others):
+            for overload in source:
+                table._add(overload)
+        return table
+
+    def of(self, name: str, *, method: bool) -> tuple[Overload, ...]:
+        """The overloads of a function, in order of definition."""
+        return tuple(self._overloads.get((name, method), ()))
+
+    def knows(self, name: str) -> bool:
+        """Whether a function or method of that name exists."""
+        return (name, False) in self._overloads or (name, True) in self._overloads
+
+
+def parse_signature(signature: str, run: Callable[..., Any]) -> Overload:
+    """An overload from its signature."""
+    head, _, result = signature.partition(" -> ")
+    name, _, params = head.partition("(")
+    kinds = tuple(parse_kind(part) for part in split_top(params[:-1]))
+    return Overload(name.removeprefix("."), name.startswith("."), kinds, parse_kind(result), run)

@@ -1,0 +1,213 @@
+"""String functions: CEL's own, the extension library (version 2) and Kubernetes' regular expressions.
+
+Positions count code points. Regular expressions are RE2's, as upstream's are.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final
+
+import re2
+
+from dra_operator.errors import CelRuntimeError, CelUnsupported
+
+from .functions import MAX_TEXT
+from .registry import Table
+
+STRINGS: Final = Table()
+
+_SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+_LOWER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
+_UPPER: Final = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
+
+
+def _options() -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    return options
+
+
+@lru_cache(maxsize=1024)
+def compiled(pattern: str) -> Any:
+    """A compiled regular expression.
+
+    Raises:
+        CelRuntimeError: it is none.
+    """
+    try:
+        return re2.compile(pattern, options=_options())
+    except re2.error as error:
+        raise CelRuntimeError(f"error parsing regexp: {error}") from error
+
+
+@STRINGS.define("matches(string, string) -> bool", ".matches(string, string) -> bool")
+def matches(text: str, pattern: str) -> bool:
+    """Whether the pattern is found anywhere in the text."""
+    return compiled(pattern).search(text) is not None
+
+
+@STRINGS.define(".find(string, string) -> string")
+def find(text: str, pattern: str) -> str:
+    """The first match, or nothing."""
+    found = compiled(pattern).search(text)
+    return found[0] if found else ""
+
+
+@STRINGS.define(".findAll(string, string) -> list(string)")
+def find_all(text: str, pattern: str) -> tuple[str, ...]:
+    """All matches."""
+    return tuple(found[0] for found in compiled(pattern).finditer(text))
+
+
+@STRINGS.define(".findAll(string, string, int) -> list(string)")
+def find_some(text: str, pattern: str, limit: int) -> tuple[str, ...]:
+    """The first matches; all when the limit is negative."""
+    return find_all(text, pattern)[: limit if limit >= 0 else None]
+
+
+@STRINGS.define(".contains(string, string) -> bool")
+def contains(text: str, part: str) -> bool:
+    """Whether the part occurs."""
+    return part in text
+
+
+@STRINGS.define(".startsWith(string, string) -> bool")
+def starts_with(text: str, part: str) -> bool:
+    """Whether the text begins so."""
+    return text.startswith(part)
+
+
+@STRINGS.define(".endsWith(string, string) -> bool")
+def ends_with(text: str, part: str) -> bool:
+    """Whether the text ends so."""
+    return text.endswith(part)
+
+
+def _out_of_range(index: int) -> CelRuntimeError:
+    return CelRuntimeError(f"index out of range: {index}")
+
+
+@STRINGS.define(".charAt(string, int) -> string")
+def char_at(text: str, index: int) -> str:
+    """One character; nothing right behind the end."""
+    if not 0 <= index <= len(text):
+        raise _out_of_range(index)
+    return text[index : index + 1]
+
+
+@STRINGS.define(".indexOf(string, string) -> int")
+def index_of(text: str, part: str) -> int:
+    """Where the part first occurs, or -1."""
+    return text.find(part)
+
+
+@STRINGS.define(".indexOf(string, string, int) -> int")
+def index_of_from(text: str, part: str, start: int) -> int:
+    """As `indexOf`, searching from a position on."""
+    if not part:
+        return start
+    if start < 0:
+        raise _out_of_range(start)
+    return text.find(part, start)
+
+
+@STRINGS.define(".lastIndexOf(string, string) -> int")
+def last_index_of(text: str, part: str) -> int:
+    """Where the part last occurs, or -1."""
+    return text.rfind(part)
+
+
+@STRINGS.define(".lastIndexOf(string, string, int) -> int")
+def last_index_of_from(text: str, part: str, start: int) -> int:
+    """As `lastIndexOf`, for occurrences that begin at a position or before it."""
+    if not part:
+        return start
+    if not 0 <= start < len(text):
+        raise _out_of_range(start)
+    return text.rfind(part, 0, start + len(part))
+
+
+@STRINGS.define(".lowerAscii(string) -> string")
+def lower_ascii(text: str) -> str:
+    """ASCII letters made small."""
+    return text.translate(_LOWER)
+
+
+@STRINGS.define(".upperAscii(string) -> string")
+def upper_ascii(text: str) -> str:
+    """ASCII letters made big."""
+    return text.translate(_UPPER)
+
+
+@STRINGS.define(".replace(string, string, string) -> string")
+def replace(text: str, old: str, new: str) -> str:
+    """All occurrences replaced."""
+    return replace_some(text, old, new, -1)
+
+
+@STRINGS.define(".replace(string, string, string, int) -> string")
+def replace_some(text: str, old: str, new: str, count: int) -> str:
+    """The first occurrences replaced; all when the count is negative."""
+    if len(text) + (text.count(old) * len(new)) > MAX_TEXT:
+        raise CelUnsupported("CEL: the expression builds values that are too large")
+    return text.replace(old, new, count if count >= 0 else -1)
+
+
+@STRINGS.define(".split(string, string) -> list(string)")
+def split(text: str, separator: str) -> tuple[str, ...]:
+    """The parts between separators; single characters when there is none."""
+    return tuple(text.split(separator) if separator else text)
+
+
+@STRINGS.define(".split(string, string, int) -> list(string)")
+def split_some(text: str, separator: str, limit: int) -> tuple[str, ...]:
+    """At most so many parts, the last one unsplit; all when the limit is negative."""
+    if limit < 0:
+        return split(text, separator)
+    if limit == 0:
+        return ()
+    if separator:
+        return tuple(text.split(separator, limit - 1))
+    return (*text[: limit - 1], text[limit - 1 :]) if len(text) > limit else tuple(text)
+
+
+@STRINGS.define(".substring(string, int) -> string")
+def substring_from(text: str, start: int) -> str:
+    """The text from a position on."""
+    return substring(text, start, len(text))
+
+
+@STRINGS.define(".substring(string, int, int) -> string")
+def substring(text: str, start: int, end: int) -> str:
+    """The text from one position up to another."""
+    if start > end:
+        if not 0 <= start <= len(text):
+            raise _out_of_range(start)
+        raise CelRuntimeError(f"invalid substring range. start: {start}, end: {end}")
+    for index in (start, end):
+        if not 0 <= index <= len(text):
+            raise _out_of_range(index)
+    return text[start:end]
+
+
+@STRINGS.define(".trim(string) -> string")
+def trim(text: str) -> str:
+    """The text without Unicode white space around it."""
+    return text.strip(_SPACE)
+
+
+@STRINGS.define(".join(list(string)) -> string")
+def join(items: tuple[Any, ...]) -> str:
+    """All elements in a row."""
+    return join_with(items, "")
+
+
+@STRINGS.define(".join(list(string), string) -> string")
+def join_with(items: tuple[Any, ...], separator: str) -> str:
+    """All elements with a separator between them."""
+    if not all(isinstance(item, str) for item in items):
+        raise CelRuntimeError("no such overload")
+    if sum(map(len, items)) + len(separator) * len(items) > MAX_TEXT:
+        raise CelUnsupported("CEL: the expression builds values that are too large")
+    return separator.join(items)

@@ -1,0 +1,300 @@
+"""Values of CEL while an expression runs, and the `device` that it looks at.
+
+Python's own types stand for CEL's, with wrappers where Python would mix up what CEL keeps apart (`True == 1`, uint).
+
+| CEL | here |
+|---|---|
+| bool, int, double, string, bytes, null | bool, int, float, str, bytes, None |
+| uint | `UInt` |
+| list | tuple |
+| map | dict with keys as `to_key` gives them |
+| optional, type | `Optional`, `TypeName` |
+| kubernetes.Quantity, kubernetes.Semver | `Quantity`, `Semver` |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+import semver
+
+from dra_operator.errors import CelRuntimeError
+from dra_operator.quantity import Quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dra_operator.model import Device, DeviceAttribute, ResourceSlice
+
+INT_MAX: Final = 2**63 - 1
+INT_MIN: Final = -(2**63)
+UINT_MAX: Final = 2**64 - 1
+
+
+class UInt(int):
+    """A CEL uint; equal to the int of the same value, of another type."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TypeName:
+    """A CEL type as a value: what `type(x)` gives."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Optional:
+    """A CEL optional value."""
+
+    present: bool
+    value: Any = None
+
+
+NONE: Final = Optional(present=False)
+
+
+def some(value: Any) -> Optional:
+    """An optional value that is there."""
+    return Optional(present=True, value=value)
+
+
+@dataclass(frozen=True, slots=True, order=False, eq=False)
+class Semver:
+    """A semantic version; build metadata does not count when comparing (as in upstream's library)."""
+
+    version: semver.Version
+
+    @classmethod
+    def parse(cls, text: str) -> Semver:
+        """Parse a strict version.
+
+        Raises:
+            CelRuntimeError: in upstream's words where they are simple.
+        """
+        return _parse_semver(text)
+
+    @classmethod
+    def normalized(cls, text: str) -> Semver:
+        """Parse leniently: a leading v, leading zeros and a missing minor or patch number are mended.
+
+        Raises:
+            CelRuntimeError: it still is no version.
+        """
+        parts = [_without_zeros(part) for part in text.removeprefix("v").split(".", 2)]
+        if len(parts) < _ELEMENTS and any(char in parts[-1] for char in "+-"):
+            raise CelRuntimeError("short version cannot contain PreRelease/Build meta data")
+        return _parse_semver(".".join([*parts, "0", "0"][: max(_ELEMENTS, len(parts))]))
+
+    def compare(self, other: Semver) -> int:
+        """-1, 0 or 1."""
+        return self.version.compare(other.version)
+
+
+_ELEMENTS: Final = 3
+
+
+def _without_zeros(part: str) -> str:
+    if len(part) <= 1:
+        return part
+    stripped = part.lstrip("0")
+    return stripped if stripped[:1].isdigit() else f"0{stripped}"
+
+
+@lru_cache(maxsize=4096)
+def _parse_semver(text: str) -> Semver:
+    try:
+        found = semver.Version.parse(text) if text.isascii() else None
+    except ValueError:
+        found = None
+    if found is None or max(found.major, found.minor, found.patch, _largest_prerelease(found)) > UINT_MAX:
+        raise CelRuntimeError(_semver_fault(text))
+    return Semver(found)
+
+
+def _largest_prerelease(version: semver.Version) -> int:
+    numbers = [int(part) for part in (version.prerelease or "").split(".") if part.isdigit()]
+    return max(numbers, default=0)
+
+
+def _semver_fault(text: str) -> str:
+    if not text:
+        return "Version string empty"
+    parts = text.split(".", 2)
+    if len(parts) < _ELEMENTS:
+        return "No Major.Minor.Patch elements found"
+    for name, part in zip(("major", "minor"), parts, strict=False):
+        if not (part.isascii() and part.isdigit()):
+            return f'Invalid character(s) found in {name} number "{part}"'
+    return f"not a semantic version: {text}"
+
+
+class DomainMap(dict[str, dict[str, Any]]):
+    """Domain → names. An unknown domain is an empty map when looked up, but is not in it (alloc L-6)."""
+
+    __slots__ = ()
+
+    def __missing__(self, domain: str) -> dict[str, Any]:
+        return {}
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceInput:
+    """What expressions see of a device (alloc L-6).
+
+    `fault` is set when an attribute cannot be converted: then every expression fails on the device (alloc L-7).
+    """
+
+    driver: str
+    attributes: DomainMap
+    capacity: DomainMap
+    multiple: bool
+    fault: str = ""
+
+    def field(self, name: str) -> Any:
+        """A field of `device`."""
+        return getattr(self, _FIELDS[name])
+
+
+_FIELDS: Final = {
+    "driver": "driver",
+    "attributes": "attributes",
+    "capacity": "capacity",
+    "allowMultipleAllocations": "multiple",
+}
+
+
+def device_input(slice_: ResourceSlice, device: Device) -> DeviceInput:
+    """Convert a device of a slice; conversion errors are kept, not raised."""
+    driver = slice_.spec.driver
+    capacity = {name: entry.value for name, entry in device.capacity.items()}
+    attributes: dict[str, Any] = {}
+    fault = ""
+    for name, attribute in device.attributes.items():
+        try:
+            attributes[name] = attribute_value(attribute)
+        except CelRuntimeError as error:
+            fault = fault or f"attribute {name}: {error}"
+    multiple = bool(device.allow_multiple_allocations)
+    return DeviceInput(driver, _by_domain(driver, attributes), _by_domain(driver, capacity), multiple, fault)
+
+
+def _by_domain(driver: str, flat: Mapping[str, Any]) -> DomainMap:
+    """Names without a domain belong to the driver's (alloc L-6)."""
+    domains = DomainMap()
+    for qualified, value in flat.items():
+        domain, slash, name = qualified.partition("/")
+        domains.setdefault(domain if slash else driver, {})[name if slash else domain] = value
+    return domains
+
+
+def attribute_value(attribute: DeviceAttribute) -> Any:
+    """The CEL value of an attribute, in the order of precedence of alloc L-7.
+
+    Raises:
+        CelRuntimeError: none is set, or a version is no semantic version.
+    """
+    for candidate in (attribute.ints, attribute.bools, attribute.strings):
+        if candidate is not None:
+            return candidate
+    if attribute.versions is not None:
+        return tuple(_attribute_version(text) for text in attribute.versions)
+    for scalar in (attribute.int_value, attribute.bool_value, attribute.string):
+        if scalar is not None:
+            return scalar
+    if attribute.version is not None:
+        return _attribute_version(attribute.version)
+    raise CelRuntimeError("unsupported attribute value")
+
+
+def _attribute_version(text: str) -> Semver:
+    try:
+        return Semver.parse(text)
+    except CelRuntimeError as error:
+        raise CelRuntimeError(f"parse semantic version: {error}") from error
+
+
+TYPE_NAMES: Final[dict[type, str]] = {
+    bool: "bool",
+    int: "int",
+    UInt: "uint",
+    float: "double",
+    str: "string",
+    bytes: "bytes",
+    type(None): "null_type",
+    tuple: "list",
+    dict: "map",
+    DomainMap: "map",
+    Optional: "optional_type",
+    TypeName: "type",
+    Quantity: "kubernetes.Quantity",
+    Semver: "kubernetes.Semver",
+    DeviceInput: "kubernetes.DRADevice",
+}
+"""Python type of a value → name of its CEL type."""
+
+_NUMBERS: Final = frozenset({int, UInt, float})
+_STRICT: Final = frozenset({Quantity, Semver})
+
+
+def type_name(value: Any) -> str:
+    """The name of a value's CEL type, as messages print it."""
+    return TYPE_NAMES[type(value)]
+
+
+def to_key(value: Any) -> Any:
+    """A map key as the dictionaries hold it: bools are wrapped, since Python's equal 0 and 1.
+
+    Raises:
+        CelRuntimeError: the value cannot be a key.
+    """
+    kind = type(value)
+    if kind is str or kind is int or kind is UInt:
+        return value
+    if kind is bool:
+        return (value,)
+    if kind is float:
+        return value
+    raise CelRuntimeError(f"unsupported key type: {type_name(value)}")
+
+
+def from_key(key: Any) -> Any:
+    """The value behind a key."""
+    return key[0] if isinstance(key, tuple) else key
+
+
+def equal(left: Any, right: Any) -> bool:
+    """CEL's `==` at run time: heterogeneous, numbers by value, everything else by type and value.
+
+    Raises:
+        CelRuntimeError: a quantity or version on the left, something else on the right.
+    """
+    kind, other = type(left), type(right)
+    if left is None or right is None:
+        return left is right
+    if kind in _NUMBERS:
+        return other in _NUMBERS and bool(left == right)
+    if kind in _STRICT:
+        return _strictly_equal(left, right)
+    if kind is tuple:
+        return other is tuple and len(left) == len(right) and all(map(equal, left, right))
+    if kind in {dict, DomainMap}:
+        return isinstance(right, dict) and left.keys() == right.keys() and all(equal(left[key], right[key]) for key in left)
+    if kind is Optional:
+        return other is Optional and _equal_optionals(left, right)
+    return kind is other and bool(left == right)
+
+
+def _strictly_equal(left: Any, right: Any) -> bool:
+    if type(left) is not type(right):
+        raise CelRuntimeError("no such overload")
+    return left.compare(right) == 0 if isinstance(left, Semver) else bool(left == right)
+
+
+def _equal_optionals(left: Optional, right: Optional) -> bool:
+    if not left.present or not right.present:
+        return left.present == right.present
+    return equal(left.value, right.value)
