@@ -34,6 +34,10 @@ SWEEP_SECONDS = 300.0
 """Between two sweeps. Arbitrary: a device that a vanished claim seems to hold is idle for that long at worst."""
 
 
+EARLY_SWEEPS = (5.0, 30.0)
+"""The first sweeps come sooner: what is deleted between our first list and Kopf's own first list is told by nobody."""
+
+
 class SyncGuard:
     """Lists Kopf-fed kinds at start and from time to time.
 
@@ -101,7 +105,7 @@ class SyncGuard:
         return listing.objects + kept
 
     async def _keep(self, kind: Kind) -> None:
-        backoff = Backoff(self._timing)
+        backoff, early = Backoff(self._timing), iter(EARLY_SWEEPS)
         while True:
             try:
                 await self.sweep(kind)
@@ -111,7 +115,8 @@ class SyncGuard:
                 continue
             backoff.reset()
             # spread out, so that the kinds' lists do not fall together for ever
-            await self._timing.sleep(self._interval * self._timing.uniform(0.9, 1.1))
+            pause = min(self._interval, next(early, self._interval))
+            await self._timing.sleep(pause * self._timing.uniform(0.9, 1.1))
 
 
 def _retry_after(error: ApiError) -> float | None:
