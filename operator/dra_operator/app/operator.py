@@ -128,7 +128,7 @@ class Operator:
         self.cluster = Cluster(DEFAULT_1_37)
         self.supervisor = Supervisor()
         self.endpoints = Endpoints(self, self.metrics)
-        self.is_ready = False
+        self.ready = asyncio.Event()
         self._api = api
         self._writer = Writer(api, settings.max_writes, self._wrote)
         self._events = EventWriter(self._writer, socket.gethostname())
@@ -145,13 +145,23 @@ class Operator:
     async def run(self) -> int:
         """Run until `supervisor.stop` is called or a task dies. Returns: the exit status."""
         await self.endpoints.start(self.settings.http_host, self.settings.http_port)
+        self._start_feeds()
+        self.supervisor.start("controllers", self._work_when_synced())
         try:
-            self._start_feeds()
-            self.supervisor.start("start-up", self._work_when_synced())
             await self.supervisor.until_stopped()
-        finally:
-            await self._shut_down()
+        except asyncio.CancelledError:
+            # No time for order: writes under way are cut off, which the next start copes with.
+            self.supervisor.stop()
+            await self.supervisor.cancel_all()
+            await self.endpoints.stop()
+            raise
+        await self._shut_down()
         return 1 if self.supervisor.failed else 0
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether decisions are being taken."""
+        return self.ready.is_set()
 
     def detail(self) -> Mapping[str, Any]:
         """What `/healthz` and `/readyz` say besides the status."""
@@ -178,7 +188,7 @@ class Operator:
         self._take_signals()  # Kopf has put its own handlers in place
         gc.freeze()  # the model is long-lived: spare the collector from walking it
         self.brain.start(self.cluster)
-        self.is_ready = True
+        self.ready.set()
         logger.info("synced with Kubernetes %s: %s", self.served.server_version, self._counts())
         async with asyncio.TaskGroup() as group:
             for loop in self.brain.loops:
@@ -187,10 +197,10 @@ class Operator:
     async def _shut_down(self) -> None:
         """Stop work, let writes finish, stop feeds, stop Kopf, stop answering."""
         logger.info("shutting down")
-        self.is_ready = False
+        self.ready.clear()
         self.supervisor.stop()
         self.brain.close()
-        await self.supervisor.finish("start-up", DRAIN_SECONDS)
+        await self.supervisor.finish("controllers", DRAIN_SECONDS)
         await self.supervisor.finish("sync-guard", 0)
         for feed in self._feeds:
             await self.supervisor.cancel(f"feed-{feed.kind.plural}")

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from dra_operator.controllers.names import MARK, digest, generate_name, holds_our_allocation, rule_name
 from dra_operator.model import AllocationResult, PoolSelector, ResourceClaim, from_object
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 ALLOCATION = {"devices": {"results": [{"request": "gpu", "driver": "d", "pool": "n1", "device": "gpu-0"}]}}
 
@@ -23,7 +28,7 @@ def test_generate_name_is_shortened_in_proportion_c27(pod: str, entry: str, expe
     assert generate_name(pod, entry) == expected
 
 
-def claim(mark: str | None, allocation: dict[str, object] | None = ALLOCATION) -> ResourceClaim:
+def claim(mark: str | None, allocation: Mapping[str, object] | None = ALLOCATION) -> ResourceClaim:
     annotations = {} if mark is None else {MARK: mark}
     status = {} if allocation is None else {"allocation": allocation}
     metadata = {"name": "c", "namespace": "default", "annotations": annotations}

@@ -1,0 +1,207 @@
+"""A small cluster in one process: the embedded API server with its stand-ins, and the whole operator on it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import yaml
+
+from dra_operator.app.operator import Operator
+from dra_operator.kube.api import MERGE, Api
+from dra_operator.kube.discovery import discover
+from dra_operator.settings import build
+from dra_operator.testing.fakeapi.server import FakeApi
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from types import TracebackType
+
+    from .objects import Obj
+
+CRD = Path(__file__).parents[3] / "crds" / "allocationpolicies.yaml"
+DRA = "resource.k8s.io"
+PATHS = {
+    "pod": "/api/v1/namespaces/default/pods",
+    "claim": "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims",
+    "policy": "/apis/dra-operator.io/v1alpha1/allocationpolicies",
+    "rule": "/apis/resource.k8s.io/v1/devicetaintrules",
+    "slice": "/apis/resource.k8s.io/v1/resourceslices",
+}
+PATIENCE = 10.0
+"""Seconds within which anything awaited has to happen; far more than it takes."""
+
+
+class World:
+    """Use as a context manager; `standins` are the embedded server's, `flags` the operator's settings."""
+
+    def __init__(self, *standins: str, **flags: Any) -> None:
+        self.server = FakeApi(standins)
+        self.flags = {"settle_seconds": 0.0, "http_host": "127.0.0.1", "http_port": 0, **flags}
+        self.operator: Operator | None = None
+        self._api: Api | None = None
+        self._task: asyncio.Task[int] | None = None
+        self._changed = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        await self.server.start()
+        self.server.store.listen_all(lambda *_: self._changed.set())
+        self.add(yaml.safe_load(CRD.read_text()))
+        self.user = Api.at(self.server.url)
+        return self
+
+    async def __aexit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        await self.kill()
+        await self.user.close()
+        await self.server.stop()
+
+    # --- the operator's life
+
+    async def start(self) -> Operator:
+        """Start the operator and wait until it decides."""
+        self._api = Api.at(self.server.url)
+        self.operator = Operator(build(**self.flags), self._api, await discover(self._api))
+        self._task = asyncio.create_task(self.operator.run())
+        ready = asyncio.create_task(self.operator.ready.wait())
+        await asyncio.wait([ready, self._task], return_when=asyncio.FIRST_COMPLETED)
+        assert ready.done(), self._task
+        return self.operator
+
+    async def stop(self) -> int:
+        """An orderly shutdown; the exit status."""
+        assert self.operator is not None
+        assert self._task is not None
+        self.operator.supervisor.stop()
+        status = await self._task
+        await self._forget()
+        return status
+
+    async def kill(self) -> None:
+        """A crash: connections break, nothing is finished."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        await self._forget()
+
+    async def _forget(self) -> None:
+        if self._api is not None:
+            await self._api.close()
+        self.operator = self._api = self._task = None
+
+    # --- what users and drivers do
+
+    def add(self, *objects: Obj) -> None:
+        """Create objects."""
+        for obj in objects:
+            self.server.create(obj)
+
+    async def delete(self, what: str, name: str) -> None:
+        await self.user.request("DELETE", f"{PATHS[what]}/{name}")
+
+    async def patch(self, what: str, name: str, body: Obj, subresource: str = "") -> None:
+        path = f"{PATHS[what]}/{name}" + (f"/{subresource}" if subresource else "")
+        await self.user.request("PATCH", path, body=body, content_type=MERGE)
+
+    async def finish(self, name: str) -> None:
+        """The pod's containers end well."""
+        await self.patch("pod", name, {"status": {"phase": "Succeeded"}}, "status")
+
+    # --- looking
+
+    async def until(self, condition: Callable[[], Any], what: str = "") -> None:
+        """Wait until a condition on the stored objects holds; it is asked again after every change."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not condition():
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            raise AssertionError(f"never happened: {what or condition}; {self.summary()}") from None
+
+    async def settle(self) -> None:
+        """Wait until the operator has nothing left to do at once."""
+        assert self.operator is not None
+        calm = 0
+        while calm < 5:
+            await asyncio.sleep(0.01)
+            calm = calm + 1 if all(loop.queue.is_idle for loop in self.operator.brain.loops) else 0
+
+    @property
+    def claims(self) -> dict[str, Obj]:
+        return {obj["metadata"]["name"]: obj for obj in self.server.objects("resourceclaims", DRA)}
+
+    @property
+    def pods(self) -> dict[str, Obj]:
+        return {obj["metadata"]["name"]: obj for obj in self.server.objects("pods")}
+
+    @property
+    def rules(self) -> dict[str, Obj]:
+        return {obj["metadata"]["name"]: obj for obj in self.server.objects("devicetaintrules", DRA)}
+
+    @property
+    def events(self) -> list[Obj]:
+        return self.server.objects("events")
+
+    def policy(self, name: str = "gpus") -> Obj:
+        found = self.server.objects("allocationpolicies", "dra-operator.io")
+        return next((obj for obj in found if obj["metadata"]["name"] == name), {})
+
+    def condition(self, kind: str, name: str = "gpus") -> tuple[str, str]:
+        """Status and reason of a policy's condition."""
+        for condition in self.policy(name).get("status", {}).get("conditions", []):
+            if condition["type"] == kind:
+                return condition["status"], condition["reason"]
+        return "", ""
+
+    def is_gated(self, name: str) -> bool:
+        return bool(self.pods[name]["spec"].get("schedulingGates"))
+
+    def node_of(self, name: str) -> str:
+        return str(self.pods.get(name, {}).get("spec", {}).get("nodeName") or "")
+
+    def devices(self) -> dict[str, list[str]]:
+        """Claim → devices, of all allocated claims."""
+        found = {}
+        for name, claim in self.claims.items():
+            allocation = claim.get("status", {}).get("allocation")
+            if allocation:
+                results = allocation["devices"]["results"]
+                found[name] = [f"{item['driver']}/{item['pool']}/{item['device']}" for item in results]
+        return found
+
+    def devices_of(self, pod_name: str) -> list[str]:
+        """Devices of the claims that are reserved for a pod."""
+        uid = self.pods[pod_name]["metadata"]["uid"]
+        reserved = [
+            name
+            for name, claim in self.claims.items()
+            if any(entry["uid"] == uid for entry in claim.get("status", {}).get("reservedFor") or [])
+        ]
+        return sorted(device for name in reserved for device in self.devices().get(name, []))
+
+    def held_twice(self) -> list[str]:
+        """Devices that several claims hold; must be none, always."""
+        held = [device for devices in self.devices().values() for device in devices]
+        return sorted({device for device in held if held.count(device) > 1})
+
+    def messages(self, reason: str, name: str) -> list[str]:
+        """Texts of the events of that reason about an object."""
+        about = (event for event in self.events if event["involvedObject"]["name"] == name)
+        return [str(event["message"]) for event in about if event["reason"] == reason]
+
+    def summary(self) -> str:
+        pods = {name: (self.node_of(name), self.is_gated(name)) for name in self.pods}
+        return f"pods {pods}, devices {self.devices()}, events {[event['message'] for event in self.events]}"
+
+
+@contextlib.asynccontextmanager
+async def world(*standins: str, objects: tuple[Obj, ...] = (), **flags: Any) -> AsyncIterator[World]:
+    """A world with these objects and a running operator."""
+    async with World(*standins, **flags) as made:
+        made.add(*objects)
+        await made.start()
+        yield made
