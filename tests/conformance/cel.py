@@ -32,10 +32,9 @@ COMPILERS = {
 
 def lines(path: Path) -> Iterator[dict[str, Any]]:
     """The cases of a file."""
-    opened = gzip.open(path, "rt") if path.suffix == ".gz" else path.open()
-    with opened as stream:
-        for line in stream:
-            yield json.loads(line)
+    data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    for line in data.splitlines():
+        yield json.loads(line)
 
 
 def questions(case: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
@@ -89,7 +88,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the comparison; returns the exit status."""
     parser = argparse.ArgumentParser(description="compare selectors with recorded answers of upstream")
     parser.add_argument("files", nargs="+", type=Path)
-    parser.add_argument("--words", action="store_true", help="also print where an error has other words than upstream's")
+    parser.add_argument(
+        "--words", action="store_true", help="also print where an error has other words than upstream's"
+    )
     options = parser.parse_args(arguments)
     counts: Counter[str] = Counter()
     unsupported: Counter[str] = Counter()
@@ -103,11 +104,15 @@ def main(arguments: list[str] | None = None) -> int:
             if found == "unsupported":
                 unsupported[text] += 1
             elif found == "WRONG":
-                print(f"WRONG {case['id']} {case['expression']!r}: expected {expected} ({answer.get('error', '')!r}), got {actual} {text!r}")
+                print(
+                    f"WRONG {case['id']} {case['expression']!r}: expected {expected} ({answer.get('error', '')!r}), got {actual} {text!r}"
+                )
             elif text and not same_words(answer["error"], text):
                 counts["other words"] += 1
                 if options.words:
-                    print(f"words {case['id']} {case['expression']!r}:\n  upstream {answer['error']!r}\n  ours     {text!r}")
+                    print(
+                        f"words {case['id']} {case['expression']!r}:\n  upstream {answer['error']!r}\n  ours     {text!r}"
+                    )
     for text, number in unsupported.most_common():
         print(f"unsupported {number:6} {text}")
     print(", ".join(f"{counts[name]} {name}" for name in ("agree", "unsupported", "WRONG", "other words")))

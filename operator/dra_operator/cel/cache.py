@@ -104,9 +104,10 @@ def evaluate(program: Program, device: DeviceInput) -> bool:
     if isinstance(result, bool):
         return result
     name = type_name(result)
-    raise CelRuntimeError(
-        f"CEL result of type {name} could not be converted to bool: unsupported type conversion from '{name}' to bool"
-    )
+    reason = f"unsupported type conversion from '{name}' to bool"
+    if name in {"list", "map"}:
+        reason = f"type conversion error from {name} to 'bool'"
+    raise CelRuntimeError(f"CEL result of type {name} could not be converted to bool: {reason}")
 
 
 def compile_program(expression: str, environment: Environment) -> Program:
@@ -128,7 +129,9 @@ class CelPythonCompiler:
         environment: gives the names that expressions may use; the default is what the scheduler does (alloc L-6).
     """
 
-    def __init__(self, environment: Callable[[Features], Environment] = lambda _: stored_expressions()) -> None:
+    def __init__(
+        self, environment: Callable[[Features], Environment] = lambda _: stored_expressions()
+    ) -> None:
         self._environment = environment
         self._inputs = _PerSlice()
         self._known: OrderedDict[tuple[str, Environment], _Selector | CelError] = OrderedDict()

@@ -12,7 +12,23 @@ from dra_operator.errors import CelCompileError, CelRuntimeError
 
 from . import syntax
 from .environment import NAMESPACES_NOT_BUILT, NOT_BUILT, TYPE_IDENTIFIERS, Environment
-from .kinds import BOOL, BYTES, DEVICE, DOUBLE, DYN, INT, NULL, STRING, TYPE, UINT, Bindings, Kind, list_of, map_of, optional_of
+from .kinds import (
+    BOOL,
+    BYTES,
+    DEVICE,
+    DOUBLE,
+    DYN,
+    INT,
+    NULL,
+    STRING,
+    TYPE,
+    UINT,
+    Bindings,
+    Kind,
+    list_of,
+    map_of,
+    optional_of,
+)
 from .parser import fault, unsupported
 from .strings import compiled
 from .values import UInt
@@ -174,8 +190,6 @@ class _Checker:
         nodes = args if target is None else (target, *args)
         kinds = tuple(self._kind(argument, scope) for argument in nodes)
         overloads = self._functions.of(name, method=target is not None)
-        if not overloads:
-            raise self._undeclared(node.at, name)
         result = self._match(overloads, kinds)
         if result is None:
             if name in NOT_BUILT:
@@ -237,7 +251,9 @@ class _Checker:
         if not is_optional or kind.is_dyn:
             return kind
         if kind.name != "optional_type":
-            raise self._fault(_place(node), f"expected type 'optional_type({_shown(kind)})' but found '{_shown(kind)}'")
+            raise self._fault(
+                _place(node), f"expected type 'optional_type({_shown(kind)})' but found '{_shown(kind)}'"
+            )
         return kind.params[0]
 
     def _joined(self, kinds: list[Kind], nodes: tuple[Node, ...]) -> Kind:

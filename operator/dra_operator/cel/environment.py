@@ -21,7 +21,20 @@ if TYPE_CHECKING:
     from .registry import Table
 
 TYPE_IDENTIFIERS: Final = frozenset(
-    {"bool", "bytes", "double", "dyn", "int", "list", "map", "null_type", "optional_type", "string", "type", "uint"}
+    {
+        "bool",
+        "bytes",
+        "double",
+        "dyn",
+        "int",
+        "list",
+        "map",
+        "null_type",
+        "optional_type",
+        "string",
+        "type",
+        "uint",
+    }
 )
 """Names of types, which are values of type `type`."""
 

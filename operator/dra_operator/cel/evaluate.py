@@ -202,7 +202,9 @@ class _Planner:
         return _logic(terms, decisive=not node.is_and)
 
     def _conditional(self, node: syntax.Conditional, scope: Slots) -> Run:
-        condition, then, otherwise = (self.plan(part, scope) for part in (node.condition, node.then, node.otherwise))
+        condition, then, otherwise = (
+            self.plan(part, scope) for part in (node.condition, node.then, node.otherwise)
+        )
 
         def run(frame: Frame) -> Any:
             chosen = condition(frame)
@@ -356,7 +358,9 @@ def _index(container: Run, key: Run) -> Run:
 
 def _is_present(value: Any) -> bool:
     if not isinstance(value, Optional):
-        raise CelRuntimeError(f"cannot initialize optional element from non-optional value {type_name(value)}")
+        raise CelRuntimeError(
+            f"cannot initialize optional element from non-optional value {type_name(value)}"
+        )
     return value.present
 
 
@@ -409,8 +413,13 @@ class _Dispatch:
         return self._refuse(names)
 
     def _refuse(self, names: tuple[str, ...]) -> Callable[..., Any]:
-        is_operator = not self.name[0].isalpha()
-        text = "no such overload" if is_operator else f"no such overload: {self.name}({', '.join(names)})"
+        """Fails in cel-go's words: operators name themselves only where the left type has no such operator at all."""
+        firsts = {overload.params[0].name for overload in self._overloads}
+        text = "no such overload"
+        if self.name[0].isalpha():
+            text = f"no such overload: {self.name}({', '.join(names)})"
+        elif names[0] not in firsts:
+            text = f"no such overload: {self.name}"
 
         def run(*_: Any) -> Any:
             raise CelRuntimeError(text)
@@ -445,10 +454,10 @@ def _logic(terms: tuple[Run, ...], *, decisive: bool) -> Run:
             except CelRuntimeError as error:
                 failed = failed or error
                 continue
-            if value is decisive:
-                return decisive
-            if value is not (not decisive):
+            if not isinstance(value, bool):
                 failed = failed or CelRuntimeError("no such overload")
+            elif value is decisive:
+                return decisive
         if failed is not None:
             raise failed
         return not decisive
@@ -482,9 +491,9 @@ def _iterable(value: Any) -> Iterable[Any]:
 
 
 def _truth(value: Any) -> bool:
-    if value is True or value is False:
-        return bool(value)
-    raise CelRuntimeError("no such overload")
+    if not isinstance(value, bool):
+        raise CelRuntimeError("no such overload")
+    return value
 
 
 def _quantifier(*, decisive: bool) -> Callable[[_Loop, Run, Run | None], Run]:

@@ -207,7 +207,9 @@ def div_double(left: float, right: float) -> float:
     return math.copysign(math.inf, left) * math.copysign(1.0, right)
 
 
-@STANDARD.define("_+_(string, string) -> string", "_+_(bytes, bytes) -> bytes", "_+_(list(A), list(A)) -> list(A)")
+@STANDARD.define(
+    "_+_(string, string) -> string", "_+_(bytes, bytes) -> bytes", "_+_(list(A), list(A)) -> list(A)"
+)
 def concatenate(left: Any, right: Any) -> Any:
     """`+` of strings, bytes and lists."""
     if len(left) + len(right) > MAX_TEXT:
@@ -253,8 +255,12 @@ def item(container: Any, key: Any) -> Any:
     raise missing_key(key)
 
 
-@STANDARD.define("_[_](optional_type(list(A)), int) -> optional_type(A)", "_[?_](list(A), int) -> optional_type(A)")
-@STANDARD.define("_[_](optional_type(map(A, B)), A) -> optional_type(B)", "_[?_](map(A, B), A) -> optional_type(B)")
+@STANDARD.define(
+    "_[_](optional_type(list(A)), int) -> optional_type(A)", "_[?_](list(A), int) -> optional_type(A)"
+)
+@STANDARD.define(
+    "_[_](optional_type(map(A, B)), A) -> optional_type(B)", "_[?_](map(A, B), A) -> optional_type(B)"
+)
 @STANDARD.define("_[?_](optional_type(list(A)), int) -> optional_type(A)")
 @STANDARD.define("_[?_](optional_type(map(A, B)), A) -> optional_type(B)")
 def optional_item(container: Any, key: Any) -> Optional:
@@ -382,7 +388,9 @@ def double_of_string(value: str) -> float:
     """A double from decimal text; Go's hexadecimal floats are left out."""
     if re.fullmatch(r"[+-]?0[xX].*", value):
         raise CelUnsupported("CEL: hexadecimal text in double() is not supported")
-    if not re.fullmatch(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?(?i:inf|infinity)|(?i:nan)", value):
+    if not re.fullmatch(
+        r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?(?i:inf|infinity)|(?i:nan)", value
+    ):
         raise _conversion(value, "double")
     number = float(value)
     if math.isinf(number) and "n" not in value.lower():
@@ -482,7 +490,9 @@ def optional_none() -> Optional:
 @STANDARD.define("optional.ofNonZeroValue(A) -> optional_type(A)")
 def optional_nonzero(value: Any) -> Optional:
     """An optional that is there unless the value is its type's zero."""
-    is_zero = value is None or (isinstance(value, bool | int | float | str | bytes | tuple | dict) and not value)
+    is_zero = value is None or (
+        isinstance(value, bool | int | float | str | bytes | tuple | dict) and not value
+    )
     return NONE if is_zero else some(value)
 
 

@@ -13,7 +13,6 @@ from importlib.resources import files
 from typing import Final
 
 import lark
-from celpy.celparser import CELParser
 
 _REPLACED: Final = {
     "member         : member_dot | member_dot_arg | member_index | member_object | primary": (
@@ -67,6 +66,11 @@ def extended() -> str:
     return _STRING_RULES.sub("", text) + _STRINGS
 
 
+def _bool_literal(token: lark.Token) -> lark.Token:
+    """`true` and `false` are lexed as names; cel-python's own callback loses their position."""
+    return token.update(type="BOOL_LIT") if token.value in {"true", "false"} else token
+
+
 @cache
 def parser() -> lark.Lark:
     """The parser; built once, as it takes a tenth of a second. It keeps punctuation, whose positions messages need."""
@@ -74,7 +78,7 @@ def parser() -> lark.Lark:
         extended(),
         parser="lalr",
         start="expr",
-        lexer_callbacks={"IDENT": CELParser.ambiguous_literals},
+        lexer_callbacks={"IDENT": _bool_literal},
         keep_all_tokens=True,
         maybe_placeholders=False,
     )

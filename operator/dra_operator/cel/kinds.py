@@ -93,7 +93,11 @@ class Bindings:
     def _rename(self, kind: Kind, number: int) -> Kind:
         if kind.is_param:
             return Kind(f"~{kind.name}{number}")
-        return Kind(kind.name, tuple(self._rename(param, number) for param in kind.params)) if kind.params else kind
+        return (
+            Kind(kind.name, tuple(self._rename(param, number) for param in kind.params))
+            if kind.params
+            else kind
+        )
 
     def substitute(self, kind: Kind, *, to_dyn: bool = False) -> Kind:
         """The type with what is known put in; unknown parameters become `dyn` on request."""
@@ -128,7 +132,9 @@ class Bindings:
             return one == other
         if one.name != other.name or len(one.params) != len(other.params):
             return False
-        return all(self._assignable(left, right) for left, right in zip(one.params, other.params, strict=True))
+        return all(
+            self._assignable(left, right) for left, right in zip(one.params, other.params, strict=True)
+        )
 
     def _substitution(self, kind: Kind, param: Kind) -> tuple[bool, bool]:
         if kind == param:

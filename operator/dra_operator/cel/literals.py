@@ -13,7 +13,9 @@ from .values import INT_MAX, INT_MIN, UINT_MAX, UInt
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{2}|X[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7]{2}|.)", re.DOTALL)
+_ESCAPE = re.compile(
+    r"\\(?:x[0-9a-fA-F]{2}|X[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7]{2}|.)", re.DOTALL
+)
 _SIMPLE: Final = {
     "a": "\a",
     "b": "\b",

@@ -46,7 +46,9 @@ _BINARY: Final = {
     "multiplication_mod": "_%_",
 }
 _FOLDS: Final = {"all": "all", "exists": "exists", "exists_one": "exists_one", "existsOne": "exists_one"}
-_TWO_VARIABLES: Final = frozenset({"all", "exists", "exists_one", "existsOne", "transformList", "transformMap"})
+_TWO_VARIABLES: Final = frozenset(
+    {"all", "exists", "exists_one", "existsOne", "transformList", "transformMap"}
+)
 
 
 def fault(text: str, at: int, message: str) -> CelCompileError:
@@ -55,7 +57,9 @@ def fault(text: str, at: int, message: str) -> CelCompileError:
     line = text[line_start:].partition("\n")[0]
     row, column = text.count("\n", 0, at) + 1, at - line_start
     pointer = "." * column + "^"
-    return CelCompileError(f"compilation failed: ERROR: <input>:{row}:{column + 1}: {message}\n | {line}\n | {pointer}")
+    return CelCompileError(
+        f"compilation failed: ERROR: <input>:{row}:{column + 1}: {message}\n | {line}\n | {pointer}"
+    )
 
 
 def unsupported(what: str) -> CelUnsupported:
@@ -75,10 +79,19 @@ def parse(text: str) -> Node:
     try:
         return _Reader(text).node(parser().parse(text))
     except UnexpectedInput as error:
-        at = error.pos_in_stream
-        raise fault(text, len(text) if at is None or at < 0 else at, "Syntax error") from error
+        raise _syntax_fault(text, error) from error
     except RecursionError as error:
         raise unsupported("so deep a nesting") from error
+
+
+def _syntax_fault(text: str, error: UnexpectedInput) -> CelCompileError:
+    """Where the parser stopped; the wording after "Syntax error" is ours (cel.md, section 3.4)."""
+    token = getattr(error, "token", None)
+    if token is not None and token.type == "$END":
+        return fault(text, len(text), "Syntax error: unexpected end of the expression")
+    at: int = getattr(error, "pos_in_stream", None) or 0
+    found = text[at : at + 1] if token is None else str(token)
+    return fault(text, at, f"Syntax error: unexpected {found!r}")
 
 
 def _start(token: lark.Token | Branch) -> int:
@@ -121,7 +134,11 @@ class _Reader:
 
     def node(self, tree: lark.Token | Branch) -> Node:
         """The syntax tree of one branch; rules that only pass on one child are skipped without recursion."""
-        while isinstance(tree, lark.Tree) and len(tree.children) == 1 and isinstance(tree.children[0], lark.Tree):
+        while (
+            isinstance(tree, lark.Tree)
+            and len(tree.children) == 1
+            and isinstance(tree.children[0], lark.Tree)
+        ):
             tree = tree.children[0]
         assert isinstance(tree, lark.Tree)
         return self._rules[str(tree.data)](tree.children)
@@ -163,7 +180,9 @@ class _Reader:
 
     def _select(self, children: Children) -> Node:
         field = str(children[-1]).strip("`")
-        return syntax.Select(self.node(children[0]), field, _start(children[1]), optional=_is(children[2], "?"))
+        return syntax.Select(
+            self.node(children[0]), field, _start(children[1]), optional=_is(children[2], "?")
+        )
 
     def _index(self, children: Children) -> Node:
         name = "_[?_]" if _is(children[2], "?") else "_[_]"
@@ -240,7 +259,9 @@ class _Reader:
                 self.node(target), variable, self.node(arguments[1]), at, flat=name == "optFlatMap"
             )
         if name == "bind" and count == 3 and self._names_cel(target):  # noqa: PLR2004 -- a variable, a value, a body
-            return syntax.Bind(self._variable(arguments[0]), self.node(arguments[1]), self.node(arguments[2]), at)
+            return syntax.Bind(
+                self._variable(arguments[0]), self.node(arguments[1]), self.node(arguments[2]), at
+            )
         if (name in _TWO_VARIABLES and count in {3, 4}) or name in {"transformMapEntry", "sortBy"}:
             raise unsupported(f"the macro {name}() with {count} arguments")
         return None

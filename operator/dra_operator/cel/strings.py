@@ -6,7 +6,7 @@ Positions count code points. Regular expressions are RE2's, as upstream's are.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import re2
 
@@ -15,11 +15,17 @@ from dra_operator.errors import CelRuntimeError, CelUnsupported
 from .functions import MAX_TEXT
 from .registry import Table
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 STRINGS: Final = Table()
 
 _SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 _LOWER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _UPPER: Final = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
+
+
+_compile: Callable[..., Any] = re2.compile
 
 
 def _options() -> Any:
@@ -36,7 +42,7 @@ def compiled(pattern: str) -> Any:
         CelRuntimeError: it is none.
     """
     try:
-        return re2.compile(pattern, options=_options())
+        return _compile(pattern, options=_options())
     except re2.error as error:
         raise CelRuntimeError(f"error parsing regexp: {error}") from error
 

@@ -282,7 +282,11 @@ def equal(left: Any, right: Any) -> bool:
     if kind is tuple:
         return other is tuple and len(left) == len(right) and all(map(equal, left, right))
     if kind in {dict, DomainMap}:
-        return isinstance(right, dict) and left.keys() == right.keys() and all(equal(left[key], right[key]) for key in left)
+        return (
+            isinstance(right, dict)
+            and left.keys() == right.keys()
+            and all(equal(left[key], right[key]) for key in left)
+        )
     if kind is Optional:
         return other is Optional and _equal_optionals(left, right)
     return kind is other and bool(left == right)
