@@ -6,6 +6,7 @@ Feeds hand in raw JSON (bytes) or already parsed objects (Kopf); each (group ver
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -34,6 +35,9 @@ KINDS: dict[str, type[Value]] = {
 }
 """Kind → its value type. All of `resource.k8s.io/v1`, core/v1 and our own v1alpha1."""
 
+OPAQUE = frozenset({"parameters", "data"})
+"""Members that belong to drivers: nulls in them mean something to somebody else."""
+
 V = TypeVar("V")
 
 
@@ -45,7 +49,7 @@ def decode_hook(wanted: type[Any], raw: object) -> object:
     """
     if wanted is Quantity:
         try:
-            return Quantity.parse(raw)
+            return Quantity.parse(raw.strip() if isinstance(raw, str) else raw)
         except InvalidQuantity as error:
             raise ValueError(str(error)) from error
     raise NotImplementedError(wanted)
@@ -66,6 +70,8 @@ def from_json(wanted: type[V], raw: bytes | str) -> V:
     """
     try:
         return msgspec.json.decode(raw, type=wanted, strict=True, dec_hook=decode_hook)
+    except msgspec.ValidationError:
+        return from_object(wanted, msgspec.json.decode(raw))
     except msgspec.DecodeError as error:
         raise _invalid(wanted, error) from error
 
@@ -77,9 +83,32 @@ def from_object(wanted: type[V], raw: object) -> V:
         InvalidObject: with the path of what does not fit.
     """
     try:
-        return msgspec.convert(raw, type=wanted, strict=True, dec_hook=decode_hook)
+        return _convert(wanted, raw)
+    except msgspec.ValidationError:
+        return _without_nulls_converted(wanted, raw)
+
+
+def _convert(wanted: type[V], raw: object) -> V:
+    return msgspec.convert(raw, type=wanted, strict=True, dec_hook=decode_hook)
+
+
+def _without_nulls_converted(wanted: type[V], raw: object) -> V:
+    """A second try, with nulls read as absent, as Go reads them. Only the rare object that has such nulls pays for it."""
+    try:
+        return _convert(wanted, without_nulls(raw))
     except msgspec.ValidationError as error:
         raise _invalid(wanted, error, _reference(raw)) from error
+
+
+def without_nulls(raw: Any) -> Any:
+    """The same JSON without members that are null; what is opaque to Kubernetes is left as it is."""
+    if isinstance(raw, Mapping):
+        return {
+            name: value if name in OPAQUE else without_nulls(value)
+            for name, value in raw.items()
+            if value is not None
+        }
+    return [without_nulls(item) for item in raw] if isinstance(raw, list | tuple) else raw
 
 
 def to_object(value: Value) -> dict[str, Any]:
@@ -89,8 +118,8 @@ def to_object(value: Value) -> dict[str, Any]:
 
 
 def _reference(raw: object) -> str:
-    metadata = raw.get("metadata") if isinstance(raw, dict) else None
-    if not isinstance(metadata, dict):
+    metadata = raw.get("metadata") if isinstance(raw, Mapping) else None
+    if not isinstance(metadata, Mapping):
         return ""
     namespace, name = metadata.get("namespace"), metadata.get("name")
     return f"{namespace}/{name}" if namespace else str(name)
