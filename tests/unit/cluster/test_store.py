@@ -129,6 +129,17 @@ def test_late_events_of_a_former_uid_leave_its_successor(cluster: Watched) -> No
     assert cluster.told() == []
 
 
+def test_a_former_uid_does_not_come_back_when_its_successor_is_gone(cluster: Watched) -> None:
+    """Its deletion was never told; the successor is the proof of it."""
+    cluster.apply("ADDED", device_class("a", 5, uid="old"))
+    cluster.apply("ADDED", device_class("a", 8, uid="new"))
+    cluster.apply("DELETED", device_class("a", 9, uid="new"))
+
+    cluster.apply("MODIFIED", device_class("a", 6, uid="old"))
+
+    assert dict(cluster.classes) == {}
+
+
 def test_an_assumed_write_stands_until_something_newer_comes(cluster: Watched) -> None:
     """By cp S-3: the answer wins over older echoes; its own echo is no news."""
     cluster.apply("ADDED", device_class("a", 5))
