@@ -1,0 +1,102 @@
+"""`kubectl dra claims`: a row a claim, out of claims and pods alone. Pure; `main` reads and prints."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from dra_operator.model import NodeSelector, Pod, ResourceClaim
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What one claim holds.
+
+    Attributes:
+        namespace, claim: its name.
+        state: `pending`, `allocated` (nobody has reserved it) or `in use`.
+        devices: `driver/pool/device`, in the order of its results.
+        node: where they are; `any` for devices of all nodes, `several` for a selector of more than one node, empty when
+            pending.
+        consumers: names of pods (or `resource/name` of other consumers) in `reservedFor`.
+        waiting: pods that name the claim and are not bound yet.
+    """
+
+    namespace: str
+    claim: str
+    state: str
+    devices: tuple[str, ...]
+    node: str
+    consumers: tuple[str, ...]
+    waiting: tuple[str, ...]
+
+    def to_object(self) -> dict[str, Any]:
+        """Its JSON form."""
+        return asdict(self)
+
+
+def holdings(claims: Iterable[ResourceClaim], pods: Iterable[Pod]) -> list[Holding]:
+    """A row for each claim, ordered by namespace and name."""
+    waiting = _waiting(pods)
+    return [_holding(claim, waiting.get(claim.key, ())) for claim in sorted(claims, key=lambda one: one.key)]
+
+
+def table(rows: Sequence[Holding]) -> Table:
+    """The rows as kubectl prints them: no lines, upper-case headings."""
+    result = Table(box=box.SIMPLE, show_edge=False, pad_edge=False, header_style="")
+    for heading in ("NAMESPACE", "CLAIM", "STATE", "DEVICES", "NODE", "CONSUMERS", "WAITING"):
+        result.add_column(heading, overflow="fold")
+    for row in rows:
+        lists = (", ".join(row.devices), ", ".join(row.consumers), ", ".join(row.waiting))
+        result.add_row(row.namespace, row.claim, row.state, lists[0], row.node, lists[1], lists[2])
+    return result
+
+
+def _holding(claim: ResourceClaim, waiting: Sequence[str]) -> Holding:
+    allocation = claim.status.allocation
+    consumers = tuple(
+        consumer.name if consumer.resource == "pods" else f"{consumer.resource}/{consumer.name}"
+        for consumer in claim.status.reserved_for
+    )
+    held = allocation.devices.results if allocation else ()
+    return Holding(
+        claim.metadata.namespace,
+        claim.metadata.name,
+        "pending" if allocation is None else "in use" if consumers else "allocated",
+        tuple(str(result.device_id) for result in held),
+        _node(allocation.node_selector) if allocation else "",
+        consumers,
+        tuple(waiting),
+    )
+
+
+def _node(selector: NodeSelector | None) -> str:
+    """The one node of the canonical form (cp V-80), else a word."""
+    if selector is None:
+        return "any"
+    match selector.node_selector_terms:
+        case [term] if not term.match_expressions and len(term.match_fields) == 1:
+            return ", ".join(term.match_fields[0].values)
+        case _:
+            return "several"
+
+
+def _waiting(pods: Iterable[Pod]) -> dict[str, tuple[str, ...]]:
+    """Claim key → names of pods that want it and are not bound."""
+    found: dict[str, tuple[str, ...]] = {}
+    for pod in pods:
+        if pod.spec.node_name or pod.is_done:
+            continue
+        generated = {status.name: status.resource_claim_name for status in pod.status.resource_claim_statuses}
+        for entry in pod.spec.resource_claims:
+            name = entry.resource_claim_name or generated.get(entry.name)
+            if name:
+                key = f"{pod.metadata.namespace}/{name}"
+                found[key] = (*found.get(key, ()), pod.metadata.name)
+    return found
