@@ -6,6 +6,7 @@ depends on the order in which kinds arrive.
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from typing import TYPE_CHECKING
 
 from dra_operator.model import GATE, Pod
@@ -30,8 +31,7 @@ class PodIndex:
         self._by_claim: Groups[str, Pod] = Groups()
         self._by_template: Groups[str, Pod] = Groups()
         self._by_node: Groups[str, Pod] = Groups()
-        self._gated: dict[str, Pod] = {}
-        self._queue: tuple[Pod, ...] | None = None
+        self._gated: list[Pod] = []
 
     def pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         """Take over one pod."""
@@ -41,12 +41,9 @@ class PodIndex:
         self._by_template.move(_templates(old), _templates(new), pod.key, new)
         self._by_node.move(_nodes(old), _nodes(new), pod.key, new)
         self._by_uid.pop(pod.uid, None)
-        self._gated.pop(pod.uid, None)
-        self._queue = None
         if new is not None:
             self._by_uid[new.uid] = new
-            if is_gated(new):
-                self._gated[new.uid] = new
+        self._queue(old, new)
 
     def by_uid(self, uid: str) -> Pod | None:
         """The pod of that uid."""
@@ -66,9 +63,14 @@ class PodIndex:
 
     def gated(self) -> Sequence[Pod]:
         """Pods at our gate, oldest first."""
-        if self._queue is None:
-            self._queue = tuple(sorted(self._gated.values(), key=_age))
-        return self._queue
+        return tuple(self._gated)
+
+    def _queue(self, old: Pod | None, new: Pod | None) -> None:
+        """Keep the queue in order by inserting: a burst of pods would sort it over and over."""
+        if old is not None and is_gated(old):
+            del self._gated[bisect_left(self._gated, _age(old), key=_age)]
+        if new is not None and is_gated(new):
+            insort(self._gated, new, key=_age)
 
 
 def _age(pod: Pod) -> tuple[str, str]:

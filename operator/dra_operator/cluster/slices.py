@@ -7,9 +7,12 @@ generation counts and whether a pool is complete is the allocator's business (al
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from itertools import chain, product
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
+
+from dra_operator.model import PoolId
 
 from .index import Groups
 
@@ -22,11 +25,13 @@ if TYPE_CHECKING:
         DeviceTaint,
         DeviceTaintRule,
         DeviceTaintSelector,
-        PoolId,
         ResourceSlice,
     )
 
 _SHARED: Final = ""
+
+_Scope: TypeAlias = tuple[str | None, str | None]
+"""Driver and pool that a rule names; None for any."""
 
 
 class SliceIndex:
@@ -38,7 +43,7 @@ class SliceIndex:
         self._by_node: Groups[str, ResourceSlice] = Groups()
         self._by_pool: Groups[PoolId, ResourceSlice] = Groups()
         self._by_driver: Groups[str, ResourceSlice] = Groups()
-        self._rules: Groups[str | None, DeviceTaintRule] = Groups()
+        self._rules: Groups[_Scope, DeviceTaintRule] = Groups()
 
     # --- what readers ask
 
@@ -109,13 +114,14 @@ class SliceIndex:
             return ()
         if selector.driver is None:
             return list(self._published)
-        slices = self._by_driver.of(selector.driver)
-        return [slice_.metadata.name for slice_ in slices if selector.pool in {None, slice_.spec.pool.name}]
+        if selector.pool is None:
+            return _names(self._by_driver.of(selector.driver))
+        return _names(self._by_pool.of(PoolId(selector.driver, selector.pool)))
 
     def _merge(self, published: ResourceSlice) -> ResourceSlice:
         """The slice with the taints of its rules appended, or the very same one (alloc U-1). Rules go by name (alloc U-4)."""
-        rules = [*self._rules.of(None), *self._rules.of(published.spec.driver)]
-        wanted = sorted((rule for rule in rules if _selects_pool(rule, published)), key=_rule_name)
+        scopes = product((None, published.spec.driver), (None, published.spec.pool.name))
+        wanted = sorted(chain.from_iterable(map(self._rules.of, scopes)), key=_rule_name)
         if not wanted:
             return published
         devices = tuple(_tainted(device, wanted) for device in published.spec.devices)
@@ -197,19 +203,19 @@ def _rule_name(rule: DeviceTaintRule) -> str:
     return rule.metadata.name
 
 
-def _rule_groups(rule: DeviceTaintRule | None) -> tuple[str | None, ...]:
-    """Where a rule is kept: under its driver, None for every driver; a rule without a selector selects nothing (alloc U-3)."""
+def _names(slices: Sequence[ResourceSlice]) -> Sequence[str]:
+    return [slice_.metadata.name for slice_ in slices]
+
+
+def _rule_groups(rule: DeviceTaintRule | None) -> tuple[_Scope, ...]:
+    """Where a rule is kept: by driver and pool, None for any; without a selector it selects nothing (alloc U-3)."""
     selector = rule.spec.device_selector if rule else None
-    return () if selector is None else (selector.driver,)
+    return () if selector is None else ((selector.driver, selector.pool),)
 
 
 def _selector(rule: DeviceTaintRule) -> DeviceTaintSelector:
     assert rule.spec.device_selector is not None
     return rule.spec.device_selector
-
-
-def _selects_pool(rule: DeviceTaintRule, slice_: ResourceSlice) -> bool:
-    return _selector(rule).pool in {None, slice_.spec.pool.name}
 
 
 def _tainted(device: Device, rules: Sequence[DeviceTaintRule]) -> Device:
