@@ -112,8 +112,8 @@ def without_nulls(raw: Any) -> Any:
 
 
 def to_object(value: Value) -> dict[str, Any]:
-    """The JSON form of a value, defaults left out."""
-    encoded: dict[str, Any] = msgspec.to_builtins(value, enc_hook=encode_hook)
+    """The JSON form of a value (dicts, lists, scalars), defaults left out."""
+    encoded: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(value, enc_hook=encode_hook))
     return encoded
 
 
