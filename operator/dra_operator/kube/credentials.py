@@ -191,7 +191,10 @@ async def _load_in_cluster() -> Connection:
     configuration = Configuration()
     try:
         load_incluster_config(  # type: ignore[no-untyped-call]  # the library does not annotate it
-            client_configuration=configuration, try_refresh_token=False
+            client_configuration=configuration,
+            try_refresh_token=False,  # we read all of it again
+            token_filename=str(SERVICE_ACCOUNT / "token"),
+            cert_filename=str(SERVICE_ACCOUNT / "ca.crt"),
         )
         namespace = (SERVICE_ACCOUNT / "namespace").read_text(encoding="utf-8").strip()
     except (ConfigException, OSError) as error:

@@ -14,10 +14,10 @@ from collections import Counter, OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from dra_operator.errors import ApiError, ApiNotFound
+from dra_operator.errors import ApiAlreadyExists, ApiError, ApiNotFound, ApiThrottled, ApiUnavailable
 
 from .kinds import KINDS
-from .timing import REAL, Timing, timestamp
+from .timing import REAL, Backoff, Timing, timestamp
 from .writer import MANAGER
 
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ EventType = Literal["Normal", "Warning"]
 
 REPEAT_SECONDS = 30.0
 """How often the count of one event is written at most; in between, repetitions only add up."""
+
+ATTEMPTS = 4
+"""Tries while the server does not answer: some seconds, enough for its restart behind a load balancer."""
 
 MEMORY = 4096
 """Events remembered for counting; the least recent are forgotten first, as in client-go."""
@@ -83,8 +86,13 @@ class _Record:
     first: str
     name: str
     count: int = 0
-    written: int = 0
+    exists: bool = False
     written_at: float | None = None
+
+    @property
+    def namespace(self) -> str:
+        """Where it is; events of cluster-scoped objects are in `default`."""
+        return self.about.namespace or "default"
 
 
 @dataclass(slots=True)
@@ -194,33 +202,55 @@ class EventWriter:
         if record is None:  # forgotten while it waited
             self.lost["dropped"] += 1
             return
-        count, record.written_at = record.count, self._timing.monotonic()
-        try:
-            await self._create_or_bump(key, record)
-        except ApiError as error:
-            self.lost["failed"] += 1
-            _log.info(
-                "event %s on %s %s not written: %s", key.reason, record.about.kind, record.about.name, error
-            )
-        else:
-            record.written = count
-
-    async def _create_or_bump(self, key: _Key, record: _Record) -> None:
-        namespace = record.about.namespace or "default"
-        if record.written:
-            last = {"count": record.count, "lastTimestamp": timestamp(self._timing.now())}
+        backoff = Backoff(self._timing)
+        while backoff.failures < ATTEMPTS:
             try:
-                await self._writer.bump("Event", namespace, record.name, last)
-            except ApiNotFound:  # the server forgets events after an hour
-                record.written = 0
+                await self._create_or_bump(key, record)
+            except (ApiUnavailable, ApiThrottled) as error:
+                await self._try_again_or_give_up(key, record, backoff, error)
+            except ApiError as error:
+                self._give_up(key, record, error)
+                return
             else:
                 return
-        await self._writer.post("Event", namespace, self._body(key, record))
+
+    async def _try_again_or_give_up(
+        self, key: _Key, record: _Record, backoff: Backoff, error: ApiUnavailable | ApiThrottled
+    ) -> None:
+        delay = backoff.next_delay(error.retry_after)
+        if backoff.failures < ATTEMPTS:
+            await self._timing.sleep(delay)
+        else:
+            self._give_up(key, record, error)
+
+    def _give_up(self, key: _Key, record: _Record, error: ApiError) -> None:
+        self.lost["failed"] += 1
+        about = record.about
+        _log.info("event %s on %s %s not written: %s", key.reason, about.kind, about.name, error)
+
+    async def _create_or_bump(self, key: _Key, record: _Record) -> None:
+        record.written_at = self._timing.monotonic()
+        if record.exists and await self._bump(record):
+            return
+        try:
+            await self._writer.post("Event", record.namespace, self._body(key, record))
+        except ApiAlreadyExists:  # an earlier attempt got through, its answer did not
+            await self._bump(record)
+        record.exists = True
+
+    async def _bump(self, record: _Record) -> bool:
+        """Write the count; False when the server has forgotten the event, which it does after an hour."""
+        last = {"count": record.count, "lastTimestamp": timestamp(self._timing.now())}
+        try:
+            await self._writer.bump("Event", record.namespace, record.name, last)
+        except ApiNotFound:
+            return False
+        return True
 
     def _body(self, key: _Key, record: _Record) -> dict[str, Any]:
         about = record.about
         return {
-            "metadata": {"name": record.name, "namespace": about.namespace or "default"},
+            "metadata": {"name": record.name, "namespace": record.namespace},
             "involvedObject": {
                 "apiVersion": KINDS[about.kind].api_version,
                 "kind": about.kind,

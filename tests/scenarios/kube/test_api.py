@@ -11,8 +11,8 @@ import pytest
 
 from dra_operator import __version__
 from dra_operator.errors import ApiForbidden, ApiUnavailable, InvalidSettings
-from dra_operator.kube import Api, Connection, StaticCredentials
-from dra_operator.kube.credentials import LoadedCredentials
+from dra_operator.kube import Api, Connection, StaticCredentials, credentials
+from dra_operator.kube.credentials import LoadedCredentials, load_credentials
 
 from .scripted import HANG, TOKEN, Hands, Reply, Scripted, status
 
@@ -175,6 +175,23 @@ async def test_missing_kubeconfig_and_context_are_settings(tmp_path: Path) -> No
 async def test_missing_authority_is_a_setting() -> None:
     with pytest.raises(InvalidSettings, match="TLS files"):
         Connection("https://127.0.0.1:1", ca_file="/nonexistent/ca.crt").ssl_context()
+
+
+async def test_service_account_of_the_pod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for file, text in {"token": "pod-token\n", "ca.crt": "certificates", "namespace": "dra-system"}.items():
+        (tmp_path / file).write_text(text, encoding="utf-8")
+    monkeypatch.setattr(credentials, "SERVICE_ACCOUNT", tmp_path)
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    loaded = await load_credentials()
+    (tmp_path / "token").write_text("rotated", encoding="utf-8")
+    first = await loaded.current()
+
+    assert first == Connection(
+        "https://[fd00::1]:443", "Bearer pod-token", str(tmp_path / "ca.crt"), namespace="dra-system"
+    )
+    assert (await loaded.renew(first)).token == "rotated"
 
 
 async def test_authority_that_goes_missing_later_is_unavailable(tmp_path: Path) -> None:

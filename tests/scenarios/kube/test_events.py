@@ -113,6 +113,22 @@ async def test_failure_is_counted_and_the_next_one_tries_again(
     assert [seen.method for seen in server.seen] == ["POST", "POST"]
 
 
+async def test_server_that_does_not_answer_is_asked_a_few_times(
+    server: Scripted, events: EventWriter
+) -> None:
+    """The second attempt finds that the first one got through."""
+    starting = Reply(status(503, "ServiceUnavailable", "starting"), 503)
+    server.on("POST", EVENTS, starting, Reply(status(409, "AlreadyExists", "exists"), 409), *[starting] * 4)
+    events.emit(POD, "Normal", "Allocated", "gpu-0")
+    await events.flush()
+    after_one = dict(events.lost)
+    events.emit(POD, "Normal", "Allocated", "gpu-1")
+    await events.flush()
+
+    assert [seen.method for seen in server.seen] == ["POST", "POST", "PATCH", "POST", "POST", "POST", "POST"]
+    assert (after_one, events.lost) == ({}, {"failed": 1})
+
+
 async def test_changing_figures_do_not_become_a_flood(
     server: Scripted, events: EventWriter, hands: Hands
 ) -> None:
