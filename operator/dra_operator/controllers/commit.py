@@ -236,10 +236,8 @@ class Committer:
             raise
 
     async def _pin(self, pod: Pod, node: str) -> Pod:
-        """Step 3. From here on the pod counts against the node, bound or not."""
-        released = await self._patch_pod(pod, placement_spec(pod, node))
-        self._cluster.place(pod.uid, node)
-        return released
+        """Step 3. From here on only kube-scheduler's binding is missing."""
+        return await self._patch_pod(pod, placement_spec(pod, node))
 
     async def _patch_pod(self, pod: Pod, spec: dict[str, Any]) -> Pod:
         try:
@@ -279,6 +277,9 @@ class Committer:
         decisions = (*plan.ours, *plan.theirs)
         for decision in decisions:
             self._cluster.reserve(decision.claim.metadata.uid, decision.allocation)
+        # From now on the pod counts against the node, or the next decision would fill it twice and strand a pinned pod.
+        if pod.gate_names:
+            self._cluster.place(pod.uid, plan.node)
         self.in_flight[pod.key] = frozenset(_devices(decisions))
 
     def _let_go(self, pod: Pod, plan: Plan, *, served: bool) -> None:
@@ -292,6 +293,8 @@ class Committer:
             self._borrowed[pod.uid] = borrowed
         else:
             self._return(borrowed)
+            # If the pin got through without an answer, the pod's own affinity counts it as soon as the model sees it.
+            self._cluster.unplace(pod.uid)
         if not unanswered:
             self.in_flight.pop(pod.key, None)
 
