@@ -5,8 +5,10 @@ The allocation controller makes one `Placer` and asks it, pod by pod: `decide(po
 plan needs no undo.
 """
 
+from .options import PlacementOptions
 from .outcomes import (
     Allocate,
+    Cause,
     ClaimDecision,
     Classification,
     Decision,
@@ -21,9 +23,11 @@ from .outcomes import (
     Verdict,
     Wait,
 )
+from .plan import Placer
 
 __all__ = [
     "Allocate",
+    "Cause",
     "ClaimDecision",
     "Classification",
     "Decision",
@@ -31,6 +35,8 @@ __all__ = [
     "Ignore",
     "NodeFinding",
     "Outcome",
+    "PlacementOptions",
+    "Placer",
     "Plan",
     "Refuse",
     "Release",

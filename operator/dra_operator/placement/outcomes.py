@@ -123,7 +123,7 @@ class DeviceTally:
         device_class: name of the class.
         wanted: how many devices it asks for; 0 for all.
         seen: devices looked at.
-        rejected: reason → number of devices; reasons are the vocabulary of `tally.py`.
+        rejected: reason → number of devices; reasons are the vocabulary of `findings.py`.
     """
 
     claim: str
@@ -134,24 +134,56 @@ class DeviceTally:
     rejected: Mapping[str, int] = field(default_factory=dict)
 
 
+class Cause(Enum):
+    """What kind of thing stands between a pod and a node; tells the next step."""
+
+    STATE = "state"
+    """The node is cordoned or not ready."""
+
+    POD = "pod"
+    """Taints, node selector or affinity: the pod does not want the node, or the node the pod."""
+
+    ROOM = "room"
+    """Resources, pod count or host ports."""
+
+    CLAIM = "claim"
+    """Another claim of the pod holds devices elsewhere."""
+
+    ABSENT = "absent"
+    """No device there matches a request."""
+
+    DEVICES = "devices"
+    """Devices match, but not enough of them are free."""
+
+    COMBINATION = "combination"
+    """Enough devices are free, but not a set that meets all requests and constraints."""
+
+    FAULT = "fault"
+    """Something about the node's pools cannot be judged."""
+
+    LIMIT = "limit"
+    """The search stopped at its limit."""
+
+
 @dataclass(frozen=True, slots=True)
 class NodeFinding:
     """Why one node, or many equal ones, cannot serve the pod.
 
     Args:
         node: name; empty when the finding stands for `count` nodes that were never looked at one by one.
-        reason: text in kube-scheduler's words ("Insufficient cpu"); nodes with equal texts fold into one part.
-        tallies: for device reasons, the requests that failed and what became of the devices.
+        cause: the kind of reason.
+        text: the reason in kube-scheduler's manner, to be read after a number ("node(s) were unschedulable"); nodes with equal
+            texts fold into one part.
+        tallies: for device reasons, what became of the devices of the request.
         lasting: whether only a change of specs, not freed devices or resources, can help.
-        gave_up: whether the search stopped at its limit.
         count: nodes that the finding stands for.
     """
 
     node: str
-    reason: str
+    cause: Cause
+    text: str
     tallies: tuple[DeviceTally, ...] = ()
     lasting: bool = False
-    gave_up: bool = False
     count: int = 1
 
 
@@ -160,19 +192,17 @@ class Unplaced:
     """No node can serve the pod; `explain.explain` makes the sentence.
 
     Args:
-        total: nodes of the cluster.
-        findings: one or more for each group of nodes, in the order of nodes.
-        overall: tallies over all pools, for requests whose devices are not on any node.
+        total: nodes that were considered: all of the cluster, or the one that the pod is bound to.
+        findings: one for each node looked at, in the order of nodes, after those that stand for many.
     """
 
     total: int
     findings: tuple[NodeFinding, ...]
-    overall: tuple[DeviceTally, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
-        """Never if every finding is lasting; gave up if a search stopped early; else not now."""
-        if any(finding.gave_up for finding in self.findings):
+        """Gave up if a search stopped early; never if every finding is lasting; else not now."""
+        if any(finding.cause is Cause.LIMIT for finding in self.findings):
             return Verdict.GAVE_UP
         return Verdict.NEVER if all(finding.lasting for finding in self.findings) else Verdict.NOT_NOW
 

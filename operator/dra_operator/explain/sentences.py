@@ -1,0 +1,146 @@
+"""One sentence of reasons and one of advice for a pod that no node can serve.
+
+The form is kube-scheduler's ("0/5 nodes can serve this pod: 3 node(s) …, 1 Insufficient cpu"), as users and tools know it; what
+kube-scheduler leaves out is added: figures about devices, whether waiting helps, and the next step. Equal reasons of nodes are
+folded, the most frequent first. Texts fit into an Event. It must not decide anything.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from dra_operator.placement import Cause, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from dra_operator.placement import DeviceTally, NodeFinding, Unplaced
+
+MAX_BYTES: Final = 1024
+"""The API server refuses longer event messages."""
+
+MAX_REASONS: Final = 3
+"""Device reasons spelled out a request; the rest is counted. Arbitrary: keeps a part readable."""
+
+MAX_TEXT: Final = 160
+"""Characters of one reason, which may hold an expression or an error of a driver. Arbitrary."""
+
+_VERDICTS: Final = {
+    Verdict.NEVER: "Waiting will not help",
+    Verdict.NOT_NOW: "Waiting: the pod goes on by itself as soon as that changes",
+    Verdict.GAVE_UP: "The search gave up, so a solution may exist",
+}
+
+_STEPS: Final = {
+    Cause.ABSENT: "check the class and the selectors against the published devices (kubectl get resourceslices -o yaml), "
+    "and that the driver runs on its nodes",
+    Cause.DEVICES: "ask for fewer devices a node, or add nodes with more",
+    Cause.COMBINATION: "loosen the constraints or selectors of the claim, or free devices",
+    Cause.LIMIT: "make the claim easier: fewer devices, narrower selectors, fewer constraints",
+    Cause.CLAIM: "delete the claim that is allocated elsewhere, or let the pod use devices of the same node",
+    Cause.POD: "change the pod's tolerations, node selector or affinity",
+    Cause.ROOM: "lower the pod's resource requests or host ports, or add larger nodes",
+    Cause.STATE: "bring a node back",
+    Cause.FAULT: "correct the selector or the pool that the message names",
+}
+"""Advice by cause when waiting does not help, in the order in which it is preferred: devices first, they are why the pod is here."""
+
+_FREEING: Final = {
+    Cause.DEVICES: "to go on at once, end a pod that holds such devices or add some",
+    Cause.COMBINATION: "to go on at once, loosen the claim's constraints or free more devices",
+    Cause.ROOM: "to go on at once, free resources on those nodes",
+    Cause.STATE: "to go on at once, uncordon or mend a node",
+    Cause.FAULT: "a driver may still be publishing its devices",
+}
+"""Advice by cause when waiting helps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What to tell the user.
+
+    Args:
+        verdict: never, not now, or gave up.
+        message: at most `MAX_BYTES` bytes of UTF-8.
+    """
+
+    verdict: Verdict
+    message: str
+
+
+def explain(unplaced: Unplaced) -> Explanation:
+    """Fold what was found on the nodes into an answer for the user."""
+    verdict = unplaced.verdict
+    head = f"0/{unplaced.total} nodes can serve this pod"
+    tail = f"{_VERDICTS[verdict]}; {_advice(verdict, unplaced.findings)}."
+    parts = _parts(unplaced.findings)
+    return Explanation(verdict, _assemble(head, parts, tail))
+
+
+def _assemble(head: str, parts: Sequence[str], tail: str) -> str:
+    """All parts if they fit, else the first ones and how many more there are; head and tail always stay."""
+    for kept in range(len(parts), -1, -1):
+        hidden = len(parts) - kept
+        shown = [*parts[:kept], *([f"and {hidden} more reason(s)"] if hidden else [])]
+        text = f"{head}: {', '.join(shown)}. {tail}" if shown else f"{head}. {tail}"
+        if len(text.encode()) <= MAX_BYTES:
+            return text
+    return f"{head}. {tail}"
+
+
+def _parts(findings: Iterable[NodeFinding]) -> list[str]:
+    """One part for each distinct text, most nodes first, then in the order found."""
+    groups: dict[str, list[NodeFinding]] = {}
+    for finding in findings:
+        groups.setdefault(_shorten(finding.text), []).append(finding)
+    ranked = sorted(groups.items(), key=lambda item: -_nodes(item[1]))
+    return [f"{_nodes(group)} {text}{_figures(group)}" for text, group in ranked]
+
+
+def _nodes(findings: Iterable[NodeFinding]) -> int:
+    return sum(finding.count for finding in findings)
+
+
+def _figures(findings: Sequence[NodeFinding]) -> str:
+    """What became of the devices, summed over the nodes, in brackets; nothing for reasons without devices."""
+    by_request: dict[str, list[DeviceTally]] = {}
+    for finding in findings:
+        for tally in finding.tallies:
+            by_request.setdefault(tally.request, []).append(tally)
+    several = len(by_request) > 1
+    texts = [_tally_text(tallies, name if several else "") for name, tallies in by_request.items()]
+    return f" ({'; '.join(texts)})" if texts else ""
+
+
+def _tally_text(tallies: Sequence[DeviceTally], name: str) -> str:
+    first = tallies[0]
+    wanted = f"{first.wanted} wanted" if first.wanted else "all wanted"
+    counts: Counter[str] = Counter()
+    for tally in tallies:
+        counts.update(tally.rejected)
+    text = f"class {first.device_class}, {wanted}, {sum(tally.seen for tally in tallies)} devices seen"
+    reasons = _counted(counts)
+    prefix = f"{name}: " if name else ""
+    return f"{prefix}{text}: {reasons}" if reasons else f"{prefix}{text}"
+
+
+def _counted(counts: Counter[str]) -> str:
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    shown = [f"{count} {_shorten(reason)}" for reason, count in ranked[:MAX_REASONS]]
+    rest = sum(count for _, count in ranked[MAX_REASONS:])
+    return ", ".join([*shown, *([f"{rest} for other reasons"] if rest else [])])
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
+
+
+def _advice(verdict: Verdict, findings: Iterable[NodeFinding]) -> str:
+    """The next step for the most promising cause: when waiting helps, one that passes; else one of the pod's devices."""
+    table = _FREEING if verdict is Verdict.NOT_NOW else _STEPS
+    causes = {finding.cause for finding in findings if verdict is not Verdict.NOT_NOW or not finding.lasting}
+    if verdict is Verdict.GAVE_UP:
+        causes = {Cause.LIMIT}
+    return next((step for cause, step in table.items() if cause in causes), "add nodes")

@@ -1,0 +1,146 @@
+"""Which nodes are worth a search, and in which order they are tried.
+
+Called by `Placer`. With order FirstFit nodes are tried by name, bytewise, as pools and devices are: the same input gives the same
+node, and pods fill one node before they go to the next. Everything else here is pruning: a node is left out only when it
+surely cannot have enough free matching devices, so no solution is lost. Nodes that no slice of a matching pool names are never looked
+at one by one, unless a pool is shared between nodes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .census import SHARED, Wish, wish_of
+from .ownership import alternatives
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from dra_operator.model import DeviceId, DeviceSubRequest, ExactDeviceRequest, PoolId, ResourceClaim
+
+    from .census import Census, SliceFit
+
+ALL_MODE = "All"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One form in which a request can be had: name for results, wish, count (0: all that match)."""
+
+    name: str
+    wish: Wish
+    wanted: int
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One request of a claim, as far as counting devices goes; at least one form."""
+
+    claim: str
+    request: str
+    forms: tuple[Form, ...]
+
+
+def needs_of(claims: Iterable[ResourceClaim]) -> tuple[Need, ...]:
+    """The requests that counting can judge: not admin access, and not those that the allocator will call invalid."""
+    return tuple(need for claim in claims for need in _needs(claim))
+
+
+def _needs(claim: ResourceClaim) -> Iterator[Need]:
+    for request in claim.spec.devices.requests:
+        if request.exactly is not None and request.exactly.admin_access:
+            continue
+        forms = tuple(Form(name, wish_of(form), _count(form)) for name, form in alternatives(request))
+        if forms and all(form.wanted >= 0 for form in forms):
+            yield Need(claim.key, request.name, forms)
+
+
+def _count(form: ExactDeviceRequest | DeviceSubRequest) -> int:
+    """Devices wanted: 0 for all, -1 if none are, which is met everywhere (alloc R-4)."""
+    if form.allocation_mode == ALL_MODE:
+        return 0
+    return form.count or -1
+
+
+class Supply:
+    """Free devices of some pools, compared with the needs of one pod.
+
+    Args:
+        census: what is published.
+        includes: the pools that count.
+        taken: devices in use, decisions in flight included.
+        needs: what the pod wants of these pools.
+    """
+
+    def __init__(
+        self,
+        census: Census,
+        includes: Callable[[PoolId], bool],
+        taken: AbstractSet[DeviceId],
+        needs: Sequence[Need],
+    ) -> None:
+        self._census = census
+        self._includes = includes
+        self._taken = taken
+        self._needs = needs
+        self._shared: dict[Wish, int] = {}
+        self._sums = Counter[Wish]()
+        for need in needs:
+            if len(need.forms) == 1:
+                self._sums[need.forms[0].wish] += need.forms[0].wanted
+
+    def lacking(self, node_name: str) -> Need | None:
+        """The first need that the node surely cannot meet now; None if a search is worth its while."""
+        free = {form.wish: self._free(form.wish, node_name) for need in self._needs for form in need.forms}
+        for need in self._needs:
+            if all(free[form.wish] < max(form.wanted, 1) for form in need.forms):
+                return need
+        for need in self._needs:
+            wish = need.forms[0].wish
+            if len(need.forms) == 1 and free[wish] < self._sums[wish]:
+                return need
+        return None
+
+    def is_hopeless(self, need: Need, node_name: str) -> bool:
+        """Whether the node would not meet the need even with every device free and untainted."""
+        wishes = {form.wish: self._published(form.wish, node_name) for form in need.forms}
+        if len(need.forms) == 1 and wishes[need.forms[0].wish] < self._sums[need.forms[0].wish]:
+            return True
+        return all(wishes[form.wish] < max(form.wanted, 1) for form in need.forms)
+
+    def local_nodes(self) -> tuple[AbstractSet[str], Need] | None:
+        """Nodes that the slices for the scarcest need name, and that need; None if slices without a node serve all needs."""
+        best: tuple[AbstractSet[str], Need] | None = None
+        for need in self._needs:
+            names = self._names(need)
+            if SHARED not in names and (best is None or len(names) < len(best[0])):
+                best = names, need
+        return best
+
+    def _names(self, need: Need) -> set[str]:
+        return {
+            name
+            for form in need.forms
+            for name, fits in self._census.fits(form.wish).by_node.items()
+            if any(self._includes(fit.slice_.pool_id) for fit in fits)
+        }
+
+    def _free(self, wish: Wish, node_name: str) -> int:
+        shared = self._shared.get(wish)
+        if shared is None:
+            shared = self._shared[wish] = self._count(wish, SHARED)
+        return shared + self._count(wish, node_name)
+
+    def _count(self, wish: Wish, node_name: str) -> int:
+        taken = self._taken
+        return sum(device not in taken for fit in self._relevant(wish, node_name) for device in fit.usable)
+
+    def _published(self, wish: Wish, node_name: str) -> int:
+        names = (SHARED, node_name)
+        return sum(fit.matching + fit.unclear for name in names for fit in self._relevant(wish, name))
+
+    def _relevant(self, wish: Wish, node_name: str) -> Iterator[SliceFit]:
+        return (fit for fit in self._census.fits(wish).on(node_name) if self._includes(fit.slice_.pool_id))

@@ -1,0 +1,211 @@
+"""Which published devices could serve which request, kept between decisions.
+
+`Placer` asks it to tell whose a request is, to leave out nodes that cannot have enough devices, and to count devices for
+explanations. It is an upper bound and never the last word: the allocator decides. What a request asks of single devices is a
+`Wish`; wishes are few (templates repeat), devices many, so the answers are kept per wish and slice object, and made anew only for
+slices that changed. It must not know what is allocated nor whose a pool is: both change far more often.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from dra_operator.allocator import Rejection, Why, untolerated
+from dra_operator.allocator.matcher import matcher_of
+from dra_operator.allocator.pools import Candidate
+from dra_operator.allocator.taints import taint_text
+from dra_operator.allocator.unbuilt import device_needs, gate_of
+from dra_operator.errors import CelError, InvalidInput
+from dra_operator.model import ExactDeviceRequest
+
+from .vocabulary import in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from dra_operator.cel.interface import SelectorCompiler
+    from dra_operator.errors import DraError
+    from dra_operator.features import Features
+    from dra_operator.model import (
+        DeviceClass,
+        DeviceId,
+        DeviceSelector,
+        DeviceSubRequest,
+        DeviceToleration,
+        PoolId,
+        ResourceSlice,
+    )
+
+    _Judge = Callable[[Candidate], Rejection | None]
+
+MAX_WISHES: Final = 1000
+"""Wishes remembered; the oldest goes first. Arbitrary: far more than templates in use at a time."""
+
+SHARED: Final = ""
+"""Node name under which slices are filed that name no node."""
+
+_MISMATCHES: Final = frozenset({Why.CLASS_SELECTOR, Why.REQUEST_SELECTOR})
+"""Refusals by which a device does not match; all others are obstacles that can pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a request asks of each device, without count and name; equal wishes share their answers."""
+
+    device_class: str
+    selectors: tuple[DeviceSelector, ...]
+    tolerations: tuple[DeviceToleration, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A device that does not serve a wish; `matches` tells those that only a taint keeps off."""
+
+    device: DeviceId
+    reason: str
+    matches: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SliceFit:
+    """The devices of one slice, judged for one wish.
+
+    Args:
+        slice_: the slice object; the answer holds for this very object only.
+        usable: devices that match and whose taints are tolerated, and devices that could not be judged: the allocator will
+            say what is wrong with them.
+        rejected: the others.
+        unclear: how many of `usable` could not be judged.
+        error: the first failure to judge a device.
+    """
+
+    slice_: ResourceSlice
+    usable: tuple[DeviceId, ...]
+    rejected: tuple[Rejected, ...]
+    unclear: int = 0
+    error: DraError | None = None
+
+    @property
+    def matching(self) -> int:
+        """Devices that surely match, free or not, tainted or not."""
+        return len(self.usable) - self.unclear + sum(item.matches for item in self.rejected)
+
+    @property
+    def is_relevant(self) -> bool:
+        """Whether some device matches or could not be judged."""
+        return bool(self.usable) or self.matching > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Fits:
+    """All slices judged for one wish; `by_node` files them by the node that they name, `SHARED` for none."""
+
+    by_slice: Mapping[str, SliceFit]
+    by_node: Mapping[str, tuple[SliceFit, ...]]
+
+    @property
+    def pools(self) -> Sequence[PoolId]:
+        """Pools with a device that matches or could not be judged, sorted."""
+        return sorted({fit.slice_.pool_id for fits in self.by_node.values() for fit in fits})
+
+    def on(self, node_name: str) -> tuple[SliceFit, ...]:
+        """The slices that name the node."""
+        return self.by_node.get(node_name, ())
+
+
+def wish_of(request: ExactDeviceRequest | DeviceSubRequest) -> Wish:
+    """The wish of a request or of one alternative."""
+    return Wish(request.device_class_name, request.selectors, request.tolerations)
+
+
+class Census:
+    """Answers for the current slices and classes; the owner calls `refresh` when either changed."""
+
+    def __init__(
+        self, compiler: SelectorCompiler, features: Features, ignored_taints: frozenset[str]
+    ) -> None:
+        self._compiler = compiler
+        self._features = features
+        self._ignored = ignored_taints
+        self._slices: Sequence[ResourceSlice] = ()
+        self._classes: Mapping[str, DeviceClass] = {}
+        self._round = 0
+        self._answers: dict[Wish, tuple[int, Fits]] = {}
+
+    def slices_changed(self, slices: Sequence[ResourceSlice]) -> None:
+        """Take over the slices that exist now; answers for slice objects that are still among them stay."""
+        self._slices = slices
+        self._round += 1
+
+    def classes_changed(self, classes: Mapping[str, DeviceClass]) -> None:
+        """Take over the classes; all answers are made anew."""
+        self._classes = classes
+        self._answers.clear()
+
+    def fits(self, wish: Wish) -> Fits:
+        """The slices judged for a wish. Never raises: failures of expressions are part of the answer."""
+        known = self._answers.get(wish)
+        if known is not None and known[0] == self._round:
+            return known[1]
+        while len(self._answers) >= MAX_WISHES:
+            del self._answers[next(iter(self._answers))]
+        fits = self._judge_all(wish, known[1].by_slice if known else {})
+        self._answers[wish] = self._round, fits
+        return fits
+
+    def _judge_all(self, wish: Wish, before: Mapping[str, SliceFit]) -> Fits:
+        by_slice: dict[str, SliceFit] = {}
+        by_node: dict[str, list[SliceFit]] = {}
+        judge = self._judge_of(wish)
+        for slice_ in self._slices:
+            old = before.get(slice_.metadata.name)
+            fit = old if old is not None and old.slice_ is slice_ else self._judge_slice(judge, slice_)
+            by_slice[slice_.metadata.name] = fit
+            if fit.is_relevant:
+                by_node.setdefault(slice_.spec.node_name or SHARED, []).append(fit)
+        return Fits(by_slice, {node: tuple(fits) for node, fits in by_node.items()})
+
+    def _judge_slice(self, judge: _Judge, slice_: ResourceSlice) -> SliceFit:
+        usable: list[DeviceId] = []
+        rejected: list[Rejected] = []
+        errors: list[DraError] = []
+        for device in slice_.spec.devices:
+            candidate = Candidate(slice_.device_id(device), slice_, device)
+            try:
+                refusal = judge(candidate)
+            except (CelError, InvalidInput) as error:
+                errors.append(error)
+                refusal = None
+            if refusal is None:
+                usable.append(candidate.id)
+            else:
+                rejected.append(Rejected(candidate.id, in_words(refusal), refusal.why not in _MISMATCHES))
+        return SliceFit(slice_, tuple(usable), tuple(rejected), len(errors), next(iter(errors), None))
+
+    def _judge_of(self, wish: Wish) -> _Judge:
+        """What tells why a device does not serve the wish: selectors, features, taints, in that order."""
+        class_ = self._classes.get(wish.device_class)
+        if class_ is None:
+            missing = Rejection(Why.CLASS_SELECTOR, f"of {wish.device_class}, which does not exist")
+            return lambda _: missing
+        entry = ExactDeviceRequest(device_class_name=wish.device_class, selectors=wish.selectors)
+        try:
+            matcher = matcher_of(self._compiler, self._features, class_, entry, "request")
+        except InvalidInput as error:
+            unreadable = Rejection(Why.CLASS_SELECTOR, str(error))
+            return lambda _: unreadable
+        return lambda candidate: matcher.refusal(candidate) or self._unusable(wish, candidate)
+
+    def _unusable(self, wish: Wish, candidate: Candidate) -> Rejection | None:
+        """What keeps the allocator from a device that matches."""
+        features = self._features
+        if candidate.device.binding_conditions and not features.device_binding_and_status:
+            return Rejection(Why.GATE_OFF, gate_of("device_binding_and_status"))
+        gate = device_needs(features, candidate.slice_, candidate.device)
+        if gate is not None:
+            return Rejection(Why.NOT_BUILT, gate)
+        taint = (
+            untolerated(candidate.device, wish.tolerations, self._ignored) if features.device_taints else None
+        )
+        return None if taint is None else Rejection(Why.TAINT, taint_text(taint))

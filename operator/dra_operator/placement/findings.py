@@ -1,0 +1,94 @@
+"""What became of the devices that a request could see on a node: figures for explanations, gathered only after a failure.
+
+Called by `Placer` when a node does not serve a pod. Reasons are one vocabulary of short participles ("in use", "not matching
+selector #0 of class gpu.example.com"), so that equal reasons of different nodes fold. It must not decide anything.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from dra_operator.allocator import RequestRef
+
+from .outcomes import DeviceTally
+from .vocabulary import IN_USE, in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from dra_operator.allocator import Collector, Rejection
+    from dra_operator.model import DeviceId, ResourceSlice
+
+    from .candidates import Form, Need
+    from .census import Census
+
+COMBINATION: Final = "free, but not in a combination that serves the whole pod"
+
+
+def tallies(
+    census: Census,
+    need: Need,
+    slices: Sequence[ResourceSlice],
+    taken: AbstractSet[DeviceId],
+    heard: Collector | None = None,
+) -> tuple[DeviceTally, ...]:
+    """One tally a form of the need, over the devices of these slices.
+
+    Args:
+        census: who judges devices.
+        need: the request that could not be met.
+        slices: the slices that the request could see.
+        taken: devices in use.
+        heard: what the search reported; None if there was none.
+    """
+    return tuple(_tally(census, need, form, slices, (taken, heard)) for form in need.forms)
+
+
+def _tally(
+    census: Census,
+    need: Need,
+    form: Form,
+    slices: Iterable[ResourceSlice],
+    known: tuple[AbstractSet[DeviceId], Collector | None],
+) -> DeviceTally:
+    taken, heard = known
+    fits = census.fits(form.wish).by_slice
+    counts: Counter[str] = Counter()
+    seen = 0
+    for slice_ in slices:
+        fit = fits[slice_.metadata.name]
+        seen += len(slice_.spec.devices)
+        counts.update(item.reason for item in fit.rejected)
+        counts.update(_reason(device, taken, _heard_of(heard, need, form), heard) for device in fit.usable)
+        if fit.error is not None:
+            counts[f"not judged: {fit.error}"] += fit.unclear
+            counts[""] -= fit.unclear
+    free = max(counts.pop("", 0), 0)
+    if free and heard is not None:
+        counts[COMBINATION] += free
+    return DeviceTally(
+        need.claim, form.name, form.wish.device_class, form.wanted, seen, dict(_ranked(counts))
+    )
+
+
+def _reason(
+    device: DeviceId,
+    taken: AbstractSet[DeviceId],
+    rejected: dict[DeviceId, Rejection],
+    heard: Collector | None,
+) -> str:
+    if device in taken:
+        return IN_USE
+    if heard is not None and device.pool_id in heard.pools:
+        return in_words(heard.pools[device.pool_id])
+    return in_words(rejected[device]) if device in rejected else ""
+
+
+def _heard_of(heard: Collector | None, need: Need, form: Form) -> dict[DeviceId, Rejection]:
+    return {} if heard is None else heard.devices.get(RequestRef(need.claim, form.name), {})
+
+
+def _ranked(counts: Counter[str]) -> Iterator[tuple[str, int]]:
+    return iter(sorted(counts.items(), key=lambda item: (-item[1], item[0])))

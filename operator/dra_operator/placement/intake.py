@@ -1,0 +1,212 @@
+"""What to do with a pod, before any node is looked at: whether it is ours, and whether its claims are ready.
+
+Called by `Placer.classify`. Texts for users are composed here, where the facts are; where upstream has words for the same state
+(cp S-1, S-12), those are used. It must not choose nodes or devices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from dra_operator.cluster import Resolution
+from dra_operator.model import GATE
+
+from .constraints import refusal, unevaluated_fields
+from .outcomes import Allocate, Ignore, Refuse, Release, Wait
+from .ownership import Side, alternatives
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from dra_operator.cluster import Cluster, PodClaim
+    from dra_operator.model import Pod, ResourceClaim
+
+    from .outcomes import Classification
+    from .ownership import Rules
+
+MAX_CONSUMERS: Final = 256
+"""Consumers that the API server takes in `reservedFor` (cp I-4, V-50)."""
+
+SCHEDULER_NAME: Final = "dra-operator"
+"""Pods with this scheduler name are ours without a gate (architecture, section 2)."""
+
+_QUIET: Final = frozenset({Resolution.NOT_CREATED})
+"""Entries that wait for somebody who is at work on them and reports failures himself (cp C-60)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sorted:
+    """A pod's claims by state and side, in pod order."""
+
+    ours: tuple[ResourceClaim, ...]
+    theirs: tuple[ResourceClaim, ...]
+    allocated: tuple[ResourceClaim, ...]
+    allocated_ours: tuple[ResourceClaim, ...]
+
+
+class Intake:
+    """Answers for the current cluster model and rules."""
+
+    def __init__(self, cluster: Cluster, rules: Rules, *, replace: bool) -> None:
+        self._cluster = cluster
+        self._rules = rules
+        self._replace = replace
+
+    def classify(self, pod: Pod) -> Classification:
+        """What to do with the pod."""
+        if not _is_candidate(pod):
+            return Ignore()
+        if len(pod.spec.scheduling_gates) > 1:
+            others = ", ".join(name for name in pod.gate_names if name != GATE)
+            return Wait(
+                "OtherGates", f"waiting until the other scheduling gates are gone: {others}", quiet=True
+            )
+        entries = self._cluster.claims_of_pod(pod)
+        if not pod.spec.node_name and all(entry.resolution is Resolution.NOT_NEEDED for entry in entries):
+            return Release()
+        held = self._unready(entries)
+        if held is not None:
+            return held
+        claims = tuple(
+            {entry.claim.key: entry.claim for entry in entries if entry.claim is not None}.values()
+        )
+        return self._missing_class(claims) or self._by_side(pod, claims)
+
+    def _unready(self, entries: Iterable[PodClaim]) -> Wait | None:
+        """The first entry in the way (cp S-1)."""
+        for entry in entries:
+            if entry.message:
+                quiet = entry.resolution in _QUIET
+                return Wait(
+                    "ClaimNotReady",
+                    f"waiting for spec.resourceClaims {entry.entry.name}: {entry.message}",
+                    quiet,
+                )
+        return None
+
+    def _missing_class(self, claims: Iterable[ResourceClaim]) -> Wait | None:
+        """Classes that do not exist yet: whose a request is cannot be told, and creating the class mends it (cp S-12)."""
+        for claim in claims:
+            for request in () if claim.is_allocated else claim.spec.devices.requests:
+                for name, form in alternatives(request):
+                    if form.device_class_name and form.device_class_name not in self._cluster.classes:
+                        text = f"claim {claim.key}: request {name}: device class {form.device_class_name} does not exist"
+                        return Wait("DeviceClassMissing", f"{text}. Create it or name another in the claim")
+        return None
+
+    def _by_side(self, pod: Pod, claims: Sequence[ResourceClaim]) -> Classification:
+        found = self._sort(claims)
+        if isinstance(found, Refuse):
+            return found
+        if pod.spec.node_name:
+            return self._for_bound(pod, found)
+        if not found.ours and not found.allocated_ours:
+            return Release()
+        held = self._held(pod, found)
+        return held if held is not None else _allocate(pod, found)
+
+    def _sort(self, claims: Iterable[ResourceClaim]) -> _Sorted | Refuse:
+        sides: dict[Side, list[ResourceClaim]] = {Side.OURS: [], Side.THEIRS: []}
+        allocated: list[ResourceClaim] = []
+        allocated_ours: list[ResourceClaim] = []
+        for claim in claims:
+            if claim.status.allocation is not None:
+                allocated.append(claim)
+                if self._rules.allocation(claim.status.allocation) is Side.OURS:
+                    allocated_ours.append(claim)
+                continue
+            ruling = self._rules.claim(claim)
+            if ruling.side is Side.MIXED:
+                return Refuse("MixedClaim", ruling.text)
+            if ruling.side is Side.UNKNOWN:
+                return Refuse("SelectorNotEvaluated", _unknown_text(claim, str(ruling.pool), ruling.text))
+            sides[ruling.side].append(claim)
+        return _Sorted(
+            tuple(sides[Side.OURS]), tuple(sides[Side.THEIRS]), tuple(allocated), tuple(allocated_ours)
+        )
+
+    def _for_bound(self, pod: Pod, found: _Sorted) -> Classification:
+        """A pod that never saw a scheduler (cp I-28): only what is ours and unallocated is work."""
+        if not found.ours:
+            return Ignore()
+        return (
+            self._in_flight(pod, found.ours) or self._full(pod, found.allocated_ours) or _allocate(pod, found)
+        )
+
+    def _held(self, pod: Pod, found: _Sorted) -> Wait | Refuse | None:
+        fields = unevaluated_fields(pod)
+        if fields:
+            return Refuse("ConstraintNotEvaluated", refusal(fields))
+        waiters = () if self._replace else found.ours
+        return (
+            self._in_flight(pod, found.ours)
+            or self._full(pod, found.allocated)
+            or self._strangers(pod, waiters)
+        )
+
+    def _in_flight(self, pod: Pod, claims: Iterable[ResourceClaim]) -> Wait | None:
+        """A shared claim that is being allocated for another pod (cp S-12, alloc H-3)."""
+        for claim in claims:
+            if self._cluster.is_reserved(claim.metadata.uid):
+                text = f"resource claim {claim.key} is in the process of being allocated"
+                return Wait("ClaimInFlight", f"pod {pod.key}: {text}", quiet=True)
+        return None
+
+    def _full(self, pod: Pod, claims: Iterable[ResourceClaim]) -> Wait | None:
+        """Claims that take no further consumer (cp I-4)."""
+        for claim in claims:
+            if len(claim.status.reserved_for) >= MAX_CONSUMERS and not claim.is_reserved_for(pod.uid):
+                text = f"claim {claim.key} already has {MAX_CONSUMERS} consumers, which is all that Kubernetes allows"
+                return Wait(
+                    "TooManyConsumers",
+                    f"{text}. Waiting until one of them ends; use another claim to run at once",
+                )
+        return None
+
+    def _strangers(self, pod: Pod, claims: Iterable[ResourceClaim]) -> Wait | None:
+        """Pods that wait for the same claim past our gate: kube-scheduler may move or take it away (cp I-10)."""
+        for claim in claims:
+            for other in self._cluster.pods_of_claim(claim.key):
+                if other.uid != pod.uid and not other.is_done and not _is_held_for_us(other):
+                    return _stranger(claim, other)
+        return None
+
+
+def _is_candidate(pod: Pod) -> bool:
+    """Whether the pod waits for us: at our gate, or bound with claims and not on its way out."""
+    if pod.is_done or pod.metadata.deletion_timestamp is not None:
+        return False
+    if pod.spec.node_name:
+        return bool(pod.spec.resource_claims)
+    return GATE in pod.gate_names
+
+
+def _is_held_for_us(pod: Pod) -> bool:
+    return pod.gate_names == (GATE,) or pod.spec.scheduler_name == SCHEDULER_NAME
+
+
+def _stranger(claim: ResourceClaim, other: Pod) -> Wait:
+    if other.spec.node_name:
+        text = f"claim {claim.key} is needed by pod {other.key} first, which is bound to node {other.spec.node_name} already"
+        return Wait("BoundConsumer", text, quiet=True)
+    if GATE in other.gate_names:
+        gates = ", ".join(name for name in other.gate_names if name != GATE)
+        return Wait(
+            "GatedConsumer",
+            f"claim {claim.key} is shared with pod {other.key}, which other scheduling gates hold: {gates}",
+        )
+    text = f"claim {claim.key} is shared with pod {other.key}, which does not have the scheduling gate {GATE}"
+    return Wait("UngatedConsumer", f"{text}. Recreate that pod with the gate, or give it a claim of its own")
+
+
+def _allocate(pod: Pod, found: _Sorted) -> Allocate:
+    reserve = tuple(claim for claim in found.allocated_ours if not claim.is_reserved_for(pod.uid))
+    return Allocate(found.ours, found.theirs, found.allocated, reserve, pod.spec.node_name)
+
+
+def _unknown_text(claim: ResourceClaim, pool: str, error: str) -> str:
+    return (
+        f"claim {claim.key} is not allocated: whether it asks for devices of pool {pool} cannot be told, as a selector cannot be "
+        f"evaluated: {error}. Write the selector in another way"
+    )

@@ -1,0 +1,36 @@
+"""How a `Placer` behaves; set once by the wiring."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dra_operator.model import PoolId
+
+DEFAULT_MAX_STEPS: Final = 50_000
+"""Search steps for one node. The search runs on the event loop: this bounds the pause to a few tenths of a second a node, while
+every problem that the specification lists is solved or refuted in a few hundred steps."""
+
+
+def always(_: PoolId) -> bool:
+    """Every pool may be allocated from."""
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementOptions:
+    """How to place.
+
+    Args:
+        replace: the operator stands in for the stock parts: all pools are ours (architecture, section 2).
+        allocatable: whether an owned pool may be allocated from now: settled, and its policy not being removed. Asked anew for
+            every decision.
+        max_steps: search steps for one node; None for no limit.
+    """
+
+    replace: bool = False
+    allocatable: Callable[[PoolId], bool] = always
+    max_steps: int | None = DEFAULT_MAX_STEPS

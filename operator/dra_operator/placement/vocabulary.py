@@ -1,0 +1,37 @@
+"""Short participles for why a device does not serve a request: one vocabulary, so that equal reasons fold.
+
+Read after a number ("8 not matching the class selector …"). Used by the census and by findings; explain only counts and shortens.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from dra_operator.allocator import Why
+
+if TYPE_CHECKING:
+    from dra_operator.allocator import Rejection
+
+IN_USE: Final = "in use"
+
+_WORDS: Final = {
+    Why.CLASS_SELECTOR: "not matching the class selector {}",
+    Why.REQUEST_SELECTOR: "not matching the selector {}",
+    Why.IN_USE: IN_USE,
+    Why.TAKEN: "taken by another request of the pod",
+    Why.NODE: "for other nodes",
+    Why.TAINT: "tainted {}",
+    Why.CONSTRAINT: "not meeting the constraint {}",
+    Why.NOT_BUILT: "needing {}, which is not supported yet",
+    Why.GATE_OFF: "needing {}, which is switched off",
+    Why.POOL_INCOMPLETE: "in a pool that its driver is still publishing",
+    Why.POOL_INVALID: "in an invalid pool: {}",
+    Why.NO_MEMBERS: "none matching",
+    Why.TOO_MANY: "more than a claim can hold: {}",
+}
+"""Words for the reasons of the search; `{}` is the detail."""
+
+
+def in_words(rejection: Rejection) -> str:
+    """The vocabulary's word for one reason of the search."""
+    return _WORDS[rejection.why].format(rejection.detail)

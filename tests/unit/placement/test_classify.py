@@ -1,0 +1,418 @@
+"""What becomes of a pod before nodes are looked at: gates, claims, ownership (architecture, section 2; cp S-1, S-12)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dra_operator.model import GATE, ResourceClaim, from_object, to_object
+from dra_operator.placement import Allocate, Ignore, Refuse, Release, Wait
+
+from .build import (
+    GPU,
+    NIC,
+    allocated,
+    claim,
+    cluster_of,
+    device_class,
+    exactly,
+    form,
+    gpu_class,
+    nic_class,
+    node,
+    placer,
+    pod,
+    policy,
+    running,
+    slice_,
+)
+
+if TYPE_CHECKING:
+    from dra_operator.cluster import Cluster
+
+
+def world() -> Cluster:
+    """GPUs are ours, NICs kube-scheduler's."""
+    return cluster_of(
+        node("n1"),
+        gpu_class(),
+        nic_class(),
+        device_class("any"),
+        policy(),
+        slice_("gpus", ["gpu-0:a100"], on="n1"),
+        slice_("nics", ["nic-0"], on="n1", driver=NIC),
+    )
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return world()
+
+
+# --- which pods
+
+
+def test_a_pod_without_our_gate_is_none_of_our_business(cluster: Cluster) -> None:
+    cluster.apply("ADDED", claim("c"))
+
+    assert placer(cluster).classify(pod("p", "c", gates=())) == Ignore()
+    assert placer(cluster).classify(pod("p", "c", gates=("other/gate",))) == Ignore()
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_a_pod_that_is_done_is_ignored(cluster: Cluster, phase: str) -> None:
+    assert placer(cluster).classify(pod("p", "c", status={"phase": phase})) == Ignore()
+
+
+def test_a_gated_pod_that_is_being_deleted_is_ignored(cluster: Cluster) -> None:
+    dying = pod("p", "c", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+
+    assert placer(cluster).classify(dying) == Ignore()
+
+
+def test_a_gated_pod_without_claims_is_released_at_once(cluster: Cluster) -> None:
+    assert placer(cluster).classify(pod("p")) == Release()
+
+
+def test_a_gated_pod_whose_entries_need_no_claim_is_released(cluster: Cluster) -> None:
+    """Cp C-43: a recorded null name is ignored everywhere."""
+    entries = [{"name": "x", "resourceClaimTemplateName": "t"}]
+    lone = pod("p", resourceClaims=entries, status={"resourceClaimStatuses": [{"name": "x"}]})
+
+    assert placer(cluster).classify(lone) == Release()
+
+
+def test_a_pod_with_another_gate_waits_quietly(cluster: Cluster) -> None:
+    cluster.apply("ADDED", claim("c"))
+
+    found = placer(cluster).classify(pod("p", "c", gates=(GATE, "kueue.x-k8s.io/admission")))
+
+    assert found == Wait(
+        "OtherGates",
+        "waiting until the other scheduling gates are gone: kueue.x-k8s.io/admission",
+        quiet=True,
+    )
+
+
+def test_a_bound_pod_with_an_unallocated_claim_of_ours_is_work_on_its_node(cluster: Cluster) -> None:
+    """Cp I-28."""
+    wanted = claim("c")
+    cluster.apply("ADDED", wanted)
+
+    assert placer(cluster).classify(running("p", "n1", "c")) == Allocate(ours=(wanted,), bound_node="n1")
+
+
+def test_a_bound_pod_whose_claims_are_theirs_or_allocated_is_ignored(cluster: Cluster) -> None:
+    cluster.apply("ADDED", claim("theirs", exactly("nic", "nic")))
+    cluster.apply("ADDED", allocated("done", "n1/gpu-0"))
+
+    assert placer(cluster).classify(running("p", "n1", "theirs", "done")) == Ignore()
+
+
+# --- whether the claims are ready
+
+
+def test_a_claim_that_is_not_created_yet_is_waited_for_quietly(cluster: Cluster) -> None:
+    """Cp C-10, S-1."""
+    waiting = pod("p", resourceClaims=[{"name": "x", "resourceClaimTemplateName": "t"}])
+
+    assert placer(cluster).classify(waiting) == Wait(
+        "ClaimNotReady",
+        'waiting for spec.resourceClaims x: pod "ns/p": ResourceClaim not created yet',
+        quiet=True,
+    )
+
+
+def test_a_claim_of_the_user_that_does_not_exist_is_told(cluster: Cluster) -> None:
+    found = placer(cluster).classify(pod("p", "c"))
+
+    assert found == Wait(
+        "ClaimNotReady", 'waiting for spec.resourceClaims c: resourceclaim.resource.k8s.io "c" not found'
+    )
+
+
+def test_a_claim_that_is_being_deleted_holds_the_pod(cluster: Cluster) -> None:
+    """Cp I-5, S-1."""
+    cluster.apply("ADDED", claim("c", deletionTimestamp="2026-01-01T00:00:00Z"))
+
+    found = placer(cluster).classify(pod("p", "c"))
+
+    assert found == Wait(
+        "ClaimNotReady", 'waiting for spec.resourceClaims c: resourceclaim "c" is being deleted'
+    )
+
+
+def test_a_missing_device_class_is_waited_for(cluster: Cluster) -> None:
+    """Cp S-12."""
+    cluster.apply("ADDED", claim("c", exactly("gpu", "later")))
+
+    assert placer(cluster).classify(pod("p", "c")) == Wait(
+        "DeviceClassMissing",
+        "claim ns/c: request gpu: device class later does not exist. Create it or name another in the claim",
+    )
+
+
+def test_a_class_that_comes_later_is_noticed(cluster: Cluster) -> None:
+    cluster.apply("ADDED", claim("c", exactly("gpu", "later")))
+    chooser = placer(cluster)
+    chooser.classify(pod("p", "c"))
+    cluster.apply("ADDED", device_class("later", f"driver={GPU}"))
+
+    assert isinstance(chooser.classify(pod("p", "c")), Allocate)
+
+
+def test_a_claim_in_flight_for_another_pod_is_waited_for(cluster: Cluster) -> None:
+    """Alloc H-3, cp S-12."""
+    wanted = claim("c")
+    cluster.apply("ADDED", wanted)
+    allocation = allocated("x", "n1/gpu-0").status.allocation
+    assert allocation is not None
+    cluster.reserve(wanted.metadata.uid, allocation)
+
+    found = placer(cluster).classify(pod("p", "c"))
+
+    assert found == Wait(
+        "ClaimInFlight", "pod ns/p: resource claim ns/c is in the process of being allocated", quiet=True
+    )
+
+
+def test_a_claim_with_256_consumers_takes_no_more(cluster: Cluster) -> None:
+    """Cp I-4."""
+    cluster.apply(
+        "ADDED", allocated("c", "n1/gpu-0", on="n1", reserved=[f"u{index}" for index in range(256)])
+    )
+
+    found = placer(cluster).classify(pod("p", "c"))
+
+    assert isinstance(found, Wait)
+    assert found.reason == "TooManyConsumers"
+
+
+def test_a_full_claim_that_already_names_the_pod_does_not_hold_it(cluster: Cluster) -> None:
+    consumers = ["uid-p", *(f"u{index}" for index in range(255))]
+    full = allocated("c", "n1/gpu-0", on="n1", reserved=consumers)
+    cluster.apply("ADDED", full)
+
+    assert placer(cluster).classify(pod("p", "c")) == Allocate(allocated=(full,))
+
+
+# --- whose
+
+
+def test_a_pod_whose_claims_are_all_theirs_is_released_untouched(cluster: Cluster) -> None:
+    cluster.apply("ADDED", claim("c", exactly("nic", "nic")))
+
+    assert placer(cluster).classify(pod("p", "c")) == Release()
+
+
+def test_a_pod_with_one_claim_of_each_side_keeps_both_in_order(cluster: Cluster) -> None:
+    ours, theirs = claim("a"), claim("b", exactly("nic", "nic"))
+    cluster.apply("ADDED", ours)
+    cluster.apply("ADDED", theirs)
+
+    assert placer(cluster).classify(pod("p", "b", "a")) == Allocate(ours=(ours,), theirs=(theirs,))
+
+
+def test_a_claim_of_both_sides_is_refused_with_the_requests_and_pools(cluster: Cluster) -> None:
+    cluster.apply("ADDED", claim("c", exactly("fast", "gpu"), exactly("net", "nic")))
+
+    found = placer(cluster).classify(pod("p", "c"))
+
+    assert found == Refuse(
+        "MixedClaim",
+        "claim ns/c cannot be allocated: request fast is matched by pool gpu.example.com/n1, which an AllocationPolicy "
+        "gives to the operator, but request net is matched only by pools that kube-scheduler allocates, such as "
+        "nic.example.com/n1. One allocator has to serve a whole claim: split it into two claims, or add the other pool "
+        "to an AllocationPolicy",
+    )
+
+
+def test_a_request_that_matches_nothing_published_is_ours(cluster: Cluster) -> None:
+    wanted = claim("c", exactly("gpu", "gpu", "model=h200"))
+    cluster.apply("ADDED", wanted)
+
+    assert placer(cluster).classify(pod("p", "c")) == Allocate(ours=(wanted,))
+
+
+def test_a_request_that_both_sides_could_serve_is_ours(cluster: Cluster) -> None:
+    wanted = claim("c", exactly("x", "any"))
+    cluster.apply("ADDED", wanted)
+
+    assert placer(cluster).classify(pod("p", "c")) == Allocate(ours=(wanted,))
+
+
+def test_a_device_in_use_keeps_a_request_ours(cluster: Cluster) -> None:
+    """Whose a claim is does not change while devices come and go."""
+    wanted = claim("c")
+    cluster.apply("ADDED", allocated("holder", "n1/gpu-0"))
+    cluster.apply("ADDED", wanted)
+
+    assert placer(cluster).classify(pod("p", "c")) == Allocate(ours=(wanted,))
+
+
+@pytest.mark.parametrize(
+    ("classes", "expected"),
+    [(("nic", "gpu"), Allocate), (("nic", "nic"), Release), (("gpu", "gpu"), Allocate)],
+)
+def test_a_prioritized_list_is_ours_if_any_alternative_is(
+    cluster: Cluster, classes: tuple[str, ...], expected: type
+) -> None:
+    alternatives = [{"name": f"a{index}", **form(name)} for index, name in enumerate(classes)]
+    cluster.apply("ADDED", claim("c", {"name": "r", "firstAvailable": alternatives}))
+
+    assert isinstance(placer(cluster).classify(pod("p", "c")), expected)
+
+
+def test_a_selector_that_cannot_be_evaluated_on_our_devices_is_refused(cluster: Cluster) -> None:
+    cluster.apply("ADDED", claim("c", exactly("gpu", "gpu", "unsupported")))
+
+    found = placer(cluster).classify(pod("p", "c"))
+
+    assert isinstance(found, Refuse)
+    assert found.reason == "SelectorNotEvaluated"
+    assert "the function foo is not supported" in found.message
+
+
+def test_a_policy_that_comes_and_goes_moves_the_claim(cluster: Cluster) -> None:
+    cluster.apply("ADDED", claim("c", exactly("nic", "nic")))
+    chooser = placer(cluster)
+    more = policy("nics", {"driver": NIC})
+    before = chooser.classify(pod("p", "c"))
+    cluster.apply("ADDED", more)
+    during = chooser.classify(pod("p", "c"))
+    cluster.apply("DELETED", more)
+
+    assert [type(found) for found in (before, during, chooser.classify(pod("p", "c")))] == [
+        Release,
+        Allocate,
+        Release,
+    ]
+
+
+def test_in_replace_mode_every_claim_is_ours() -> None:
+    cluster = world()
+    mixed = claim("c", exactly("fast", "gpu"), exactly("net", "nic"))
+    cluster.apply("ADDED", mixed)
+
+    assert placer(cluster, replace=True).classify(pod("p", "c")) == Allocate(ours=(mixed,))
+
+
+# --- shared claims
+
+
+def test_an_allocated_claim_of_ours_only_needs_the_reservation(cluster: Cluster) -> None:
+    shared = allocated("c", "n1/gpu-0", on="n1", reserved=["uid-first"])
+    cluster.apply("ADDED", shared)
+
+    assert placer(cluster).classify(pod("p", "c")) == Allocate(allocated=(shared,), reserve=(shared,))
+
+
+def test_a_pod_whose_allocated_claims_are_theirs_is_released(cluster: Cluster) -> None:
+    cluster.apply("ADDED", allocated("c", f"{NIC}/n1/nic-0", on="n1"))
+
+    assert placer(cluster).classify(pod("p", "c")) == Release()
+
+
+def test_an_ungated_pod_on_a_shared_claim_holds_the_others_with_a_reason(cluster: Cluster) -> None:
+    """Cp I-10: kube-scheduler would take the allocation away."""
+    cluster.apply("ADDED", claim("c"))
+    cluster.apply("ADDED", pod("loose", "c", gates=()))
+
+    assert placer(cluster).classify(pod("p", "c")) == Wait(
+        "UngatedConsumer",
+        "claim ns/c is shared with pod ns/loose, which does not have the scheduling gate dra-operator.io/allocate. "
+        "Recreate that pod with the gate, or give it a claim of its own",
+    )
+
+
+def test_gated_pods_and_those_with_our_scheduler_name_may_share(cluster: Cluster) -> None:
+    wanted = claim("c")
+    cluster.apply("ADDED", wanted)
+    cluster.apply("ADDED", pod("gated", "c"))
+    cluster.apply("ADDED", pod("named", "c", gates=(), schedulerName="dra-operator"))
+    cluster.apply("ADDED", pod("done", "c", gates=(), status={"phase": "Succeeded"}))
+
+    assert placer(cluster).classify(pod("p", "c")) == Allocate(ours=(wanted,))
+
+
+def test_a_bound_pod_goes_first(cluster: Cluster) -> None:
+    cluster.apply("ADDED", claim("c"))
+    cluster.apply("ADDED", running("static", "n1", "c"))
+
+    found = placer(cluster).classify(pod("p", "c"))
+
+    assert isinstance(found, Wait)
+    assert (found.reason, found.quiet) == ("BoundConsumer", True)
+
+
+def test_two_entries_with_one_claim_count_once(cluster: Cluster) -> None:
+    wanted = claim("c")
+    cluster.apply("ADDED", wanted)
+    entries = [{"name": name, "resourceClaimName": "c"} for name in ("x", "y")]
+
+    assert placer(cluster).classify(pod("p", resourceClaims=entries)) == Allocate(ours=(wanted,))
+
+
+# --- constraints that are not evaluated
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        (
+            {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"a": 1}]}}},
+            "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution",
+        ),
+        (
+            {"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]},
+            "spec.topologySpreadConstraints[0]",
+        ),
+        (
+            {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "x"}}]},
+            "spec.volumes[0].persistentVolumeClaim",
+        ),
+        ({"volumes": [{"name": "v", "ephemeral": {}}]}, "spec.volumes[0].ephemeral"),
+    ],
+)
+def test_a_pod_with_a_constraint_that_we_do_not_evaluate_is_left_alone(
+    cluster: Cluster, spec: dict[str, Any], field: str
+) -> None:
+    """Cp I-27."""
+    cluster.apply("ADDED", claim("c"))
+
+    found = placer(cluster).classify(pod("p", "c", **spec))
+
+    assert isinstance(found, Refuse)
+    assert found.reason == "ConstraintNotEvaluated"
+    assert found.message.startswith(f"not allocated: {field} must hold on the chosen node")
+
+
+def test_preferences_do_not_stop_us(cluster: Cluster) -> None:
+    wanted = claim("c")
+    cluster.apply("ADDED", wanted)
+    spec: dict[str, Any] = {
+        "affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1}]}},
+        "topologySpreadConstraints": [{"whenUnsatisfiable": "ScheduleAnyway"}],
+        "volumes": [{"name": "v"}],
+    }
+
+    assert placer(cluster).classify(pod("p", "c", **spec)) == Allocate(ours=(wanted,))
+
+
+def test_a_constraint_that_we_do_not_evaluate_does_not_hold_a_pod_that_needs_nothing_of_ours(
+    cluster: Cluster,
+) -> None:
+    cluster.apply("ADDED", claim("c", exactly("nic", "nic")))
+    spread = [{"whenUnsatisfiable": "DoNotSchedule"}]
+
+    assert placer(cluster).classify(pod("p", "c", topologySpreadConstraints=spread)) == Release()
+
+
+def test_classification_changes_nothing_that_it_was_given(cluster: Cluster) -> None:
+    wanted = claim("c")
+    cluster.apply("ADDED", wanted)
+    before = to_object(wanted)
+    placer(cluster).classify(pod("p", "c"))
+
+    assert from_object(ResourceClaim, before) == cluster.claims["ns/c"]

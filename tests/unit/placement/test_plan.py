@@ -1,0 +1,456 @@
+"""A node and devices for all claims of a pod together (issue part 9; architecture, sections 2 and 6)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dra_operator.model import OWNED_TAINT, DeviceTaintRule, from_object
+from dra_operator.placement import Cause, Plan, Refuse, Unplaced, Verdict, Wait
+
+from .build import (
+    GPU,
+    NIC,
+    allocated,
+    claim,
+    cluster_of,
+    cpu,
+    device_class,
+    exactly,
+    form,
+    gpu_class,
+    meta,
+    nic_class,
+    node,
+    placer,
+    pod,
+    policy,
+    running,
+    slice_,
+)
+
+if TYPE_CHECKING:
+    from dra_operator.cluster import Cluster
+    from dra_operator.placement import Decision
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """Two nodes with two GPUs (ours) and a NIC (theirs) each, and one node without."""
+    return cluster_of(
+        node("n1"),
+        node("n2"),
+        node("plain"),
+        gpu_class(),
+        nic_class(),
+        policy(),
+        slice_("gpus-1", ["gpu-0:a100", "gpu-1:a100"], on="n1"),
+        slice_("gpus-2", ["gpu-0:h100", "gpu-1:h100"], on="n2"),
+        slice_("nics-1", ["nic-0"], on="n1", driver=NIC),
+        slice_("nics-2", ["nic-0"], on="n2", driver=NIC),
+    )
+
+
+def placed(found: Decision) -> Plan:
+    assert isinstance(found, Plan), found
+    return found
+
+
+def unplaced(found: Decision) -> Unplaced:
+    assert isinstance(found, Unplaced), found
+    return found
+
+
+def chosen(plan: Plan) -> dict[str, list[str]]:
+    """Claim → devices, ours and theirs."""
+    return {
+        decision.claim.metadata.name: [
+            f"{item.pool}/{item.device}" for item in decision.allocation.devices.results
+        ]
+        for decision in (*plan.ours, *plan.theirs)
+    }
+
+
+def texts(found: Unplaced) -> list[str]:
+    return [f"{finding.count} {finding.text}" for finding in found.findings]
+
+
+# --- the straight way
+
+
+def test_the_first_node_by_name_gets_the_pod_and_its_first_device(cluster: Cluster) -> None:
+    cluster.apply("ADDED", claim("c"))
+
+    found = placed(placer(cluster).decide(pod("p", "c")))
+
+    assert (found.node, chosen(found)) == ("n1", {"c": ["n1/gpu-0"]})
+
+
+def test_devices_in_use_are_left_out_until_they_come_free(cluster: Cluster) -> None:
+    holder = allocated("holder", "n1/gpu-0", "n1/gpu-1", "n2/gpu-0", on="n1")
+    cluster.apply("ADDED", holder)
+    cluster.apply("ADDED", claim("c"))
+    chooser = placer(cluster)
+    before = placed(chooser.decide(pod("p", "c")))
+    cluster.apply("DELETED", holder)
+
+    assert chosen(before) == {"c": ["n2/gpu-1"]}
+    assert chosen(placed(chooser.decide(pod("p", "c")))) == {"c": ["n1/gpu-0"]}
+
+
+def test_a_decision_in_flight_takes_its_devices(cluster: Cluster) -> None:
+    """Cp I-53."""
+    cluster.apply("ADDED", claim("a", exactly(count=2)))
+    cluster.apply("ADDED", claim("b", exactly(count=2)))
+    chooser = placer(cluster)
+    first = placed(chooser.decide(pod("p", "a")))
+    cluster.reserve("uid-a", first.ours[0].allocation)
+
+    assert placed(chooser.decide(pod("q", "b"))).node == "n2"
+
+
+def test_all_claims_of_a_pod_are_placed_on_one_node(cluster: Cluster) -> None:
+    """One GPU is left on n1, so two claims of one each have to go to n2."""
+    cluster.apply("ADDED", allocated("holder", "n1/gpu-0", on="n1"))
+    cluster.apply("ADDED", claim("a"))
+    cluster.apply("ADDED", claim("b"))
+
+    found = placed(placer(cluster).decide(pod("p", "a", "b")))
+
+    assert (found.node, chosen(found)) == ("n2", {"a": ["n2/gpu-0"], "b": ["n2/gpu-1"]})
+
+
+def test_a_prioritized_list_falls_to_its_second_choice(cluster: Cluster) -> None:
+    listed = [{"name": "big", **form("gpu", "model=b200")}, {"name": "any", **form("gpu", "model=h100")}]
+    cluster.apply("ADDED", claim("c", {"name": "r", "firstAvailable": listed}))
+
+    found = placed(placer(cluster).decide(pod("p", "c")))
+
+    assert (found.node, found.ours[0].allocation.devices.results[0].request) == ("n2", "r/any")
+
+
+def test_all_mode_takes_all_of_a_node_and_skips_nodes_with_one_in_use(cluster: Cluster) -> None:
+    cluster.apply("ADDED", allocated("holder", "n1/gpu-1", on="n1"))
+    cluster.apply(
+        "ADDED", claim("c", {"name": "r", "exactly": form() | {"allocationMode": "All", "count": 0}})
+    )
+
+    assert chosen(placed(placer(cluster).decide(pod("p", "c")))) == {"c": ["n2/gpu-0", "n2/gpu-1"]}
+
+
+def test_a_claim_without_devices_to_take_is_allocated_anywhere(cluster: Cluster) -> None:
+    """Alloc R-4: a count of zero is met by nothing."""
+    cluster.apply("ADDED", claim("c", {"name": "r", "exactly": form(count=0)}))
+
+    assert chosen(placed(placer(cluster).decide(pod("p", "c")))) == {"c": []}
+
+
+def test_a_pool_shared_between_nodes_serves_any_node() -> None:
+    world = cluster_of(
+        node("n1", unschedulable=True), node("n2"), gpu_class(), policy(), slice_("fabric", ["gpu-0"])
+    )
+    world.apply("ADDED", claim("c"))
+
+    assert placed(placer(world).decide(pod("p", "c"))).node == "n2"
+
+
+def test_the_owned_taint_does_not_keep_us_off(cluster: Cluster) -> None:
+    """Our own mark on our own pools (architecture, section 2)."""
+    rule = {
+        "deviceSelector": {"driver": GPU},
+        "taint": {"key": OWNED_TAINT, "effect": "NoSchedule"},
+    }
+    cluster.apply("ADDED", from_object(DeviceTaintRule, {"metadata": meta("ours"), "spec": rule}))
+    cluster.apply("ADDED", claim("c"))
+
+    assert placed(placer(cluster).decide(pod("p", "c"))).node == "n1"
+
+
+def test_other_taints_of_devices_do(cluster: Cluster) -> None:
+    """Alloc T-2."""
+    rule = {
+        "deviceSelector": {"driver": GPU, "pool": "n1"},
+        "taint": {"key": "broken", "effect": "NoSchedule"},
+    }
+    cluster.apply("ADDED", from_object(DeviceTaintRule, {"metadata": meta("r"), "spec": rule}))
+    cluster.apply("ADDED", claim("c"))
+
+    assert placed(placer(cluster).decide(pod("p", "c"))).node == "n2"
+
+
+# --- nodes
+
+
+def test_a_node_that_cannot_take_the_pod_is_passed_over(cluster: Cluster) -> None:
+    cluster.apply("ADDED", running("big", "n1", containers=cpu("3")))
+    cluster.apply("ADDED", claim("c"))
+
+    assert placed(placer(cluster).decide(pod("p", "c", containers=cpu("2")))).node == "n2"
+
+
+def test_pods_that_are_placed_but_not_bound_count(cluster: Cluster) -> None:
+    first = pod("first", "a", containers=cpu("3"))
+    cluster.apply("ADDED", first)
+    cluster.place(first.uid, "n1")
+    cluster.apply("ADDED", claim("c"))
+
+    assert placed(placer(cluster).decide(pod("p", "c", containers=cpu("2")))).node == "n2"
+
+
+def test_a_slice_of_a_node_that_does_not_exist_is_no_candidate(cluster: Cluster) -> None:
+    cluster.apply("ADDED", slice_("gpus-0", ["gpu-0"], on="a-ghost"))
+    cluster.apply("ADDED", claim("c"))
+
+    assert placed(placer(cluster).decide(pod("p", "c"))).node == "n1"
+
+
+def test_a_bound_pod_is_planned_on_its_node_only(cluster: Cluster) -> None:
+    """Cp I-28; what the node has room for was decided by whoever bound the pod."""
+    cluster.apply("ADDED", claim("c"))
+    bound = running("p", "n2", "c", containers=cpu("64"))
+    cluster.apply("ADDED", bound)
+
+    assert placed(placer(cluster).decide(bound)).node == "n2"
+
+
+def test_a_bound_pod_that_its_node_cannot_serve_is_told_of_one_node(cluster: Cluster) -> None:
+    cluster.apply("ADDED", claim("c"))
+    bound = running("p", "plain", "c")
+    cluster.apply("ADDED", bound)
+    found = unplaced(placer(cluster).decide(bound))
+
+    assert (found.total, texts(found)) == (1, ["1 node(s) have too few devices for request gpu"])
+
+
+# --- claims that are allocated already
+
+
+def test_an_allocated_claim_binds_the_pod_to_its_node(cluster: Cluster) -> None:
+    shared = allocated("shared", "n2/gpu-0", on="n2", reserved=["uid-first"])
+    cluster.apply("ADDED", shared)
+    cluster.apply("ADDED", claim("c"))
+
+    found = placed(placer(cluster).decide(pod("p", "shared", "c")))
+
+    assert (found.node, chosen(found), found.reserve) == ("n2", {"c": ["n2/gpu-1"]}, (shared,))
+
+
+def test_a_pod_with_only_an_allocated_claim_is_planned_on_its_node(cluster: Cluster) -> None:
+    shared = allocated("shared", "n2/gpu-0", on="n2")
+    cluster.apply("ADDED", shared)
+
+    assert placer(cluster).decide(pod("p", "shared")) == Plan("n2", reserve=(shared,))
+
+
+def test_a_half_done_attempt_is_recognised_and_finished(cluster: Cluster) -> None:
+    """Cp I-51: allocated and reserved for a pod that is still gated: only the pin is missing."""
+    cluster.apply("ADDED", allocated("c", "n2/gpu-0", on="n2", reserved=["uid-p"]))
+
+    assert placer(cluster).decide(pod("p", "c")) == Plan("n2")
+
+
+def test_claims_on_different_nodes_cannot_serve_one_pod(cluster: Cluster) -> None:
+    cluster.apply("ADDED", allocated("a", "n1/gpu-0", on="n1"))
+    cluster.apply("ADDED", allocated("b", "n2/gpu-0", on="n2"))
+
+    found = unplaced(placer(cluster).decide(pod("p", "a", "b")))
+
+    assert found.verdict is Verdict.NEVER
+    assert {finding.cause for finding in found.findings} == {Cause.CLAIM}
+
+
+# --- both sides
+
+
+def test_the_node_must_also_serve_the_claims_of_kube_scheduler(cluster: Cluster) -> None:
+    cluster.apply("ADDED", allocated("holder", f"{NIC}/n1/nic-0", on="n1"))
+    cluster.apply("ADDED", claim("ours"))
+    cluster.apply("ADDED", claim("theirs", exactly("nic", "nic")))
+
+    found = placed(placer(cluster).decide(pod("p", "ours", "theirs")))
+
+    assert found.node == "n2"
+    assert [decision.claim.metadata.name for decision in found.ours] == ["ours"]
+    assert [decision.claim.metadata.name for decision in found.theirs] == ["theirs"]
+
+
+def test_without_a_node_for_both_sides_the_pod_waits(cluster: Cluster) -> None:
+    for name in ("n1", "n2"):
+        cluster.apply("ADDED", allocated(f"holder-{name}", f"{NIC}/{name}/nic-0", on=name))
+    cluster.apply("ADDED", claim("ours"))
+    cluster.apply("ADDED", claim("theirs", exactly("nic", "nic")))
+
+    found = unplaced(placer(cluster).decide(pod("p", "ours", "theirs")))
+
+    assert "1 node(s) have too few free devices for request nic" in texts(found)
+    assert found.verdict is Verdict.NOT_NOW
+
+
+def test_our_claims_never_get_devices_of_unowned_pools(cluster: Cluster) -> None:
+    cluster.apply("ADDED", device_class("any"))
+    cluster.apply("ADDED", claim("c", exactly("r", "any", count=3)))
+
+    found = unplaced(placer(cluster).decide(pod("p", "c")))
+
+    assert found.verdict is Verdict.NEVER
+
+
+# --- pools that settle
+
+
+def test_a_pool_that_settles_is_not_allocated_from(cluster: Cluster) -> None:
+    cluster.apply("ADDED", claim("c"))
+
+    found = placed(placer(cluster, allocatable=lambda pool: pool.pool != "n1").decide(pod("p", "c")))
+
+    assert found.node == "n2"
+
+
+def test_a_pod_that_only_a_settling_pool_can_serve_waits_for_it(cluster: Cluster) -> None:
+    cluster.apply("ADDED", claim("c"))
+    settled: set[str] = set()
+    chooser = placer(cluster, allocatable=lambda pool: pool.pool in settled)
+    before = chooser.decide(pod("p", "c"))
+    settled.add("n1")
+
+    assert isinstance(before, Wait)
+    assert before.reason == "Settling"
+    assert placed(chooser.decide(pod("p", "c"))).node == "n1"
+
+
+# --- errors by scope
+
+
+def test_a_claim_that_can_never_be_allocated_is_refused_even_without_candidates(cluster: Cluster) -> None:
+    """Alloc E-8: the limit of 32 devices a claim."""
+    cluster.apply("ADDED", claim("c", exactly(count=33)))
+
+    found = placer(cluster).decide(pod("p", "c"))
+
+    assert isinstance(found, Refuse)
+    assert found.reason == "InvalidClaim"
+    assert "exceeds the claim limit" in found.message
+
+
+def test_a_selector_that_does_not_compile_is_refused(cluster: Cluster) -> None:
+    cluster.apply("ADDED", claim("c", exactly("gpu", "gpu", "broken")))
+
+    found = placer(cluster).decide(pod("p", "c"))
+
+    assert isinstance(found, Refuse)
+    assert "undeclared reference to 'broken'" in found.message
+
+
+def test_a_selector_that_fails_everywhere_is_refused_with_the_device(cluster: Cluster) -> None:
+    cluster.apply("ADDED", claim("c", exactly("gpu", "gpu", "fail")))
+
+    found = placer(cluster).decide(pod("p", "c"))
+
+    assert isinstance(found, Refuse)
+    assert "gpu.example.com/n1/gpu-0" in found.message
+
+
+def test_a_device_that_uses_a_feature_not_built_is_no_candidate() -> None:
+    partition = {
+        "name": "slice-0",
+        "consumesCounters": [{"counterSet": "c", "counters": {"m": {"value": "1"}}}],
+    }
+    world = cluster_of(node("n1"), gpu_class(), policy(), slice_("gpus", [partition], on="n1"), claim("c"))
+
+    found = unplaced(placer(world).decide(pod("p", "c")))
+
+    assert found.findings[0].tallies[0].rejected == {
+        "needing DRAPartitionableDevices, which is not supported yet": 1
+    }
+
+
+def test_a_request_for_a_feature_not_built_is_refused(cluster: Cluster) -> None:
+    cluster.apply("ADDED", claim("c", exactly(adminAccess=True)))
+
+    found = placer(cluster).decide(pod("p", "c"))
+
+    assert isinstance(found, Refuse)
+    assert found.reason == "FeatureUnsupported"
+
+
+def test_a_search_that_gives_up_says_so(cluster: Cluster) -> None:
+    cluster.apply("ADDED", claim("c", exactly(count=2)))
+
+    found = unplaced(placer(cluster, max_steps=1).decide(pod("p", "c")))
+
+    assert found.verdict is Verdict.GAVE_UP
+
+
+# --- reasons
+
+
+def test_every_node_is_accounted_for(cluster: Cluster) -> None:
+    cluster.apply("ADDED", allocated("holder", "n1/gpu-0", "n1/gpu-1", on="n1"))
+    cluster.apply("ADDED", running("big", "n2", containers=cpu("4")))
+    cluster.apply("ADDED", claim("c"))
+    found = unplaced(placer(cluster).decide(pod("p", "c", containers=cpu("1"))))
+
+    assert (found.total, texts(found)) == (
+        3,
+        [
+            "1 node(s) have no device for request gpu",
+            "1 node(s) have too few free devices for request gpu",
+            "1 Insufficient cpu",
+        ],
+    )
+    assert found.verdict is Verdict.NOT_NOW
+
+
+def test_devices_are_counted_by_what_keeps_them_from_serving(cluster: Cluster) -> None:
+    cluster.apply("ADDED", slice_("more", ["gpu-2:a100", "gpu-3:l4"], on="n1", pool="n1-more"))
+    cluster.apply("ADDED", allocated("holder", "n1/gpu-0", "n1/gpu-1", on="n1"))
+    cluster.apply("ADDED", claim("c", exactly("gpu", "gpu", "model=a100", count=2)))
+    found = unplaced(placer(cluster).decide(pod("p", "c")))
+    tally = found.findings[-1].tallies[0]
+
+    assert (tally.wanted, tally.seen, tally.rejected) == (
+        2,
+        4,
+        {"in use": 2, "not matching the selector model=a100": 1},
+    )
+
+
+def test_more_devices_than_any_node_has_is_never(cluster: Cluster) -> None:
+    cluster.apply("ADDED", claim("c", exactly(count=3)))
+
+    assert unplaced(placer(cluster).decide(pod("p", "c"))).verdict is Verdict.NEVER
+
+
+def test_requests_that_only_together_want_too_much_are_found_without_a_search(cluster: Cluster) -> None:
+    cluster.apply("ADDED", claim("c", exactly("a", count=2), exactly("b")))
+
+    found = unplaced(placer(cluster, max_steps=0).decide(pod("p", "c")))
+
+    assert found.verdict is Verdict.NEVER
+
+
+def test_a_constraint_that_no_combination_meets_is_named(cluster: Cluster) -> None:
+    constraint = [{"matchAttribute": f"{GPU}/serial"}]
+    cluster.apply("ADDED", claim("c", exactly(count=2), constraints=constraint))
+    found = unplaced(placer(cluster).decide(pod("p", "c")))
+    finding = found.findings[-1]
+
+    assert (finding.cause, finding.text) == (
+        Cause.COMBINATION,
+        "node(s) have no combination of free devices for request gpu",
+    )
+    assert any("serial" in reason for reason in finding.tallies[0].rejected)
+
+
+def test_equal_questions_get_equal_answers(cluster: Cluster) -> None:
+    cluster.apply("ADDED", claim("c", exactly(count=3)))
+    chooser = placer(cluster)
+
+    assert chooser.decide(pod("p", "c")) == chooser.decide(pod("p", "c"))
+
+
+def test_no_pod_can_be_served_without_nodes() -> None:
+    world = cluster_of(gpu_class(), policy(), claim("c"))
+
+    assert placer(world).decide(pod("p", "c")) == Unplaced(0, ())
