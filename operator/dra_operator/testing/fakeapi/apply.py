@@ -63,7 +63,7 @@ def _conflict(fights: list[tuple[Manager, Owned, FieldPath]]) -> StatusError:
         Cause(
             _dotted(path),
             "FieldManagerConflict",
-            f"conflict with {who.described(owned.api_version, owned.time)}",
+            f"conflict with {who.described(owned.api_version)}",
         )
         for who, owned, path in fights
     ]

@@ -42,15 +42,12 @@ def bind(machinery: Machinery, key: Key, binding: Obj) -> Record:
 
 def _check(name: str, live: Record, pod: Obj, binding: Obj) -> None:
     uid, version = meta(binding).get("uid"), meta(binding).get("resourceVersion")
-    pod_about = failures.About("", "pods/binding", name)
+    about, namespace = failures.About("", "pods", name), meta(pod)["namespace"]
     if uid and uid != live.uid:
-        raise failures.wrong_uid(pod_about, uid, live.uid)
+        raise failures.storage_precondition(about, namespace, "UID", uid, live.uid)
     if version and version != str(live.version):
-        why = (
-            f"Precondition failed: ResourceVersion in precondition: {version},"
-            f" ResourceVersion in object meta: {live.version}"
-        )
-        raise failures.conflict(pod_about, why)
+        raise failures.storage_precondition(about, namespace, "ResourceVersion", version, str(live.version))
+    pod_about = failures.About("", "pods/binding", name)
     if "deletionTimestamp" in meta(pod):
         raise failures.conflict(pod_about, f"pod {name} is being deleted, cannot be assigned to a host")
     if dig(pod, "spec", "nodeName"):

@@ -107,8 +107,11 @@ def pool_name(path: str, value: Any) -> list[Cause]:
         return [required(path)]
     if len(value) > 253:
         return [too_long(path, 253)]
-    bad = [part for part in value.split("/") if not _SUBDOMAIN.fullmatch(part)]
-    return [wrong(path, part, _SUBDOMAIN_HELP) for part in bad]
+    return [
+        wrong(path, part, f"segment {index}: {_SUBDOMAIN_HELP}")
+        for index, part in enumerate(value.split("/"))
+        if not _SUBDOMAIN.fullmatch(part)
+    ]
 
 
 def label_key(path: str, value: Any) -> list[Cause]:
@@ -132,6 +135,17 @@ def label_value(path: str, value: Any) -> list[Cause]:
             "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.'",
         )
     ]
+
+
+def repeated_names(path: str, items: Sequence[Any]) -> list[Cause]:
+    """Objects of a list that is keyed by name: a second one of a name is reported as a whole."""
+    seen: set[Any] = set()
+    causes = []
+    for index, item in enumerate(items):
+        if item.get("name") in seen:
+            causes.append(duplicate(f"{path}[{index}]", item))
+        seen.add(item.get("name"))
+    return causes
 
 
 def repeated(path: str, values: Sequence[Any], suffix: str = "") -> list[Cause]:

@@ -58,6 +58,7 @@ class StatusError(Exception):
     about: About = field(default_factory=About)
     causes: Sequence[Cause] = ()
     retry_after: int | None = None
+    empty_details: bool = False
 
     def __str__(self) -> str:
         return self.message
@@ -71,7 +72,7 @@ class StatusError(Exception):
             details["retryAfterSeconds"] = self.retry_after
         body: Obj = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
         body |= {"message": self.message, "reason": self.reason, "code": self.code}
-        if details:
+        if details or self.empty_details:
             body["details"] = details
         if not self.reason:
             del body["reason"]
@@ -85,7 +86,8 @@ def not_found(about: About) -> StatusError:
 
 def unknown_path() -> StatusError:
     """404: nothing is served there."""
-    return StatusError(404, "NotFound", "the server could not find the requested resource")
+    message = "the server could not find the requested resource"
+    return StatusError(404, "NotFound", message, empty_details=True)
 
 
 def already_exists(about: About) -> StatusError:
@@ -105,11 +107,24 @@ def stale(about: About) -> StatusError:
     return conflict(about, why)
 
 
-def wrong_uid(about: About, wanted: str, actual: str) -> StatusError:
-    """409: the uid in the request is not the object's."""
+def storage_precondition(about: About, namespace: str, name: str, wanted: str, actual: str) -> StatusError:
+    """409: the object is another one (`name` is UID) or another version (ResourceVersion); the storage layer finds out."""
+    place = "/".join(part for part in ("/registry", about.kind, namespace, about.name) if part)
+    why = f"Precondition failed: {name} in precondition: {wanted}, {name} in object meta: {actual}"
     return conflict(
-        about, f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {actual}"
+        about,
+        f"StorageError: invalid object, Code: 4, Key: {place}, ResourceVersion: 0, AdditionalErrorMsg: {why}",
     )
+
+
+def deletion_precondition(about: About, name: str, wanted: str, actual: str) -> StatusError:
+    """409: a delete whose precondition (`UID` or `ResourceVersion`) does not hold; `about.kind` is the kind."""
+    fate = "deleted and then recreated" if name == "UID" else "modified"
+    why = (
+        f"the {name} in the precondition ({wanted}) does not match the {name} in record ({actual})."
+        f" The object might have been {fate}"
+    )
+    return conflict(about, why)
 
 
 def invalid(about: About, causes: Sequence[Cause]) -> StatusError:
@@ -140,7 +155,12 @@ def forbidden(about: About, why: str) -> StatusError:
 def method_not_allowed() -> StatusError:
     """405: the resource has no such verb."""
     message = "the server does not allow this method on the requested resource"
-    return StatusError(405, "MethodNotAllowed", message)
+    return StatusError(405, "MethodNotAllowed", message, empty_details=True)
+
+
+def no_media_type() -> StatusError:
+    """415: a patch in a format that is no patch format."""
+    return StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", empty_details=True)
 
 
 def unsupported_media_type(accepted: Sequence[str]) -> StatusError:

@@ -141,7 +141,8 @@ class Face:
     async def _patch(self, request: web.Request, found: Target, kind: Kind) -> web.Response:
         accepted = [patches.JSON, patches.MERGE, *([] if kind.custom else [patches.STRATEGIC]), patches.APPLY]
         if request.content_type not in accepted:
-            raise failures.unsupported_media_type(accepted)
+            known = request.content_type == patches.STRATEGIC
+            raise failures.unsupported_media_type(accepted) if known else failures.no_media_type()
         if request.content_type == patches.APPLY and not request.query.get("fieldManager"):
             cause = failures.Cause(
                 "fieldManager", "FieldValueRequired", "Required value: is required for apply patch"
@@ -220,6 +221,9 @@ def _check_subresource(kind: Kind, found: Target, verb: str) -> None:
         raise failures.unknown_path()
     if kind.namespaced and not found.namespace and (found.name or verb == "create"):
         raise failures.unknown_path()
+    posts_to_object = verb == "create" and found.name and found.subresource not in known
+    if posts_to_object or (verb in ("update", "patch") and not found.name):
+        raise failures.method_not_allowed()
 
 
 async def _body(request: web.Request) -> Obj:

@@ -32,6 +32,7 @@ class Kind:
     generation: bool = False
     keeps_status_on_create: bool = False
     returns_deleted: bool = False
+    shows_empty_status: bool = False
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     subresources: tuple[tuple[str, str], ...] = ()
@@ -84,8 +85,8 @@ BUILTIN: tuple[Kind, ...] = (
     Kind("", "v1", "services", "Service", status=True, short_names=("svc",), categories=("all",)),
     Kind("events.k8s.io", "v1", "events", "Event", short_names=("ev",), stored_in=EVENTS),
     _cluster(DRA, "v1", "deviceclasses", "DeviceClass", generation=True, returns_deleted=True),
-    _cluster(DRA, "v1", "devicetaintrules", "DeviceTaintRule", status=True, generation=True, returns_deleted=True),
-    Kind(DRA, "v1", "resourceclaims", "ResourceClaim", status=True, returns_deleted=True),
+    _cluster(DRA, "v1", "devicetaintrules", "DeviceTaintRule", status=True, generation=True, shows_empty_status=True),
+    Kind(DRA, "v1", "resourceclaims", "ResourceClaim", status=True, returns_deleted=True, shows_empty_status=True),
     Kind(DRA, "v1", "resourceclaimtemplates", "ResourceClaimTemplate", returns_deleted=True),
     _cluster(DRA, "v1", "resourceslices", "ResourceSlice", generation=True, returns_deleted=True),
     Kind("coordination.k8s.io", "v1", "leases", "Lease"),

@@ -8,12 +8,22 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
 from dra_operator.testing.fakeapi import failures
 from dra_operator.testing.fakeapi.apply import applied
+from dra_operator.testing.fakeapi.bodies import (
+    check_name,
+    check_type,
+    payload,
+    raise_invalid,
+    same,
+    set_namespace,
+    without_status,
+)
+from dra_operator.testing.fakeapi.checks import immutable
 from dra_operator.testing.fakeapi.conversion import presented, to_storage
+from dra_operator.testing.fakeapi.deletion import marked_for_deletion, may_go
 from dra_operator.testing.fakeapi.kinds import Kind, Kinds
 from dra_operator.testing.fakeapi.managers import Manager, updated
 from dra_operator.testing.fakeapi.naming import generated
@@ -40,7 +50,6 @@ Admission = Callable[[Kind, Obj], None]
 """Changes a new object in place before it is validated."""
 
 _SERVER_FIELDS = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
-_PROPAGATION_FINALIZERS = {"Foreground": "foregroundDeletion", "Orphan": "orphan"}
 _DEFAULT_WRITE = WriteOptions()
 _DEFAULT_DELETE = DeleteOptions()
 
@@ -79,14 +88,14 @@ class Machinery:
         return self._insert(kind, obj, options)
 
     def _new(self, kind: Kind, namespace: str, body: Obj) -> Obj:
-        _check_type(kind, body)
+        check_type(kind, body)
         if meta(body).get("resourceVersion"):
-            raise failures.bad_request("resourceVersion should not be set on objects to be created")
+            raise failures.StatusError(500, "", "resourceVersion should not be set on objects to be created")
         obj = copied(body)
         metadata = obj["metadata"] = dict(obj.get("metadata") or {})
         for field in (*_SERVER_FIELDS, "managedFields", "resourceVersion", "selfLink"):
             metadata.pop(field, None)
-        _set_namespace(kind, metadata, namespace)
+        set_namespace(kind, metadata, namespace)
         if not metadata.get("name") and metadata.get("generateName"):
             where = metadata.get("namespace", "")
             metadata["name"] = generated(
@@ -106,11 +115,13 @@ class Machinery:
             metadata["generation"] = 1
         if kind.status and not kind.keeps_status_on_create:
             obj.pop("status", None)
+        if kind.shows_empty_status:
+            obj["status"] = {}
         for admit in self.admission:
             admit(kind, obj)
         strategy.on_create(obj, now)
         strategy.on_write(obj, now)
-        _raise_invalid(kind, name, [*check_metadata(kind, obj), *strategy.check_create(obj)])
+        raise_invalid(kind, name, [*check_metadata(kind, obj), *strategy.check_create(obj)])
         if self.store.get(kind.resource, (metadata.get("namespace") or "", name)) is not None:
             raise failures.already_exists(kind.plural_about(name))
         if not metadata.get("managedFields"):
@@ -135,17 +146,16 @@ class Machinery:
         Raises:
             StatusError: 400, 404, 409 (stale resourceVersion, other uid), 422.
         """
-        _check_type(kind, body)
+        check_type(kind, body)
         live = self.get(kind, key)
-        if (meta(body).get("name") or key[1]) != key[1]:
-            text = (
-                f"the name of the object ({meta(body)['name']}) does not match the name on the URL ({key[1]})"
-            )
-            raise failures.bad_request(text)
+        check_name(key[1], body)
         if strategy_of(kind).needs_version and not meta(body).get("resourceVersion"):
             text = "Invalid value: 0: must be specified for an update"
             cause = failures.Cause("metadata.resourceVersion", "FieldValueInvalid", text)
-            raise failures.invalid(kind.kind_about(key[1]), [cause])
+            raise failures.invalid(kind.plural_about(key[1]), [cause])
+        uid = meta(body).get("uid")
+        if uid and uid != live.uid:
+            raise failures.storage_precondition(kind.plural_about(key[1]), key[0], "UID", uid, live.uid)
         return self._replace(kind, live, copied(body), options)
 
     def _replace(
@@ -155,29 +165,29 @@ class Machinery:
         self._check_identity(kind, live, body)
         new = self._carried_over(kind, live.obj, body, options.subresource)
         self._default_update(kind, new, live.obj)
-        _raise_invalid(
+        raise_invalid(
             kind, live.obj["metadata"]["name"], _update_causes(kind, new, live.obj, options.subresource)
         )
         if not owned:
             new = with_metadata(new, managedFields=meta(live.obj).get("managedFields"))
-        if _same(new, live.obj):
+        if same(new, live.obj):
             return live
-        if (kind.generation or kind.custom) and _spec(new) != _spec(live.obj):
+        if (kind.generation or kind.custom) and payload(new) != payload(live.obj):
             new = with_metadata(new, generation=meta(live.obj).get("generation", 0) + 1)
         if not owned:
             manager = Manager(options.manager, subresource=options.subresource)
             new = updated(kind, live.obj, new, manager, timestamp(self.clock()))
-        if _may_go(kind, new):
+        if may_go(kind, new):
             return self._removed(kind, live, options, last=new)
         return self._stored(kind, new, options)
 
     def _check_identity(self, kind: Kind, live: Record, body: Obj) -> None:
-        about = kind.plural_about(live.obj["metadata"]["name"])
+        name = live.obj["metadata"]["name"]
         uid, version = meta(body).get("uid"), meta(body).get("resourceVersion")
-        if uid and uid != live.uid:
-            raise failures.wrong_uid(about, uid, live.uid)
         if version and version != str(live.version):
-            raise failures.stale(about)
+            raise failures.stale(kind.plural_about(name))
+        if uid and uid != live.uid:
+            raise failures.invalid(kind.kind_about(name), [immutable("metadata.uid", uid)])
 
     def _carried_over(self, kind: Kind, live: Obj, body: Obj, subresource: str) -> Obj:
         """`body` with everything that this write may not change taken from `live` (cp V-3)."""
@@ -189,7 +199,7 @@ class Machinery:
         else:
             new = {**body, "status": live.get("status")} if kind.status else body
         if new.get("status") is None:
-            new.pop("status", None)
+            new = {**new, "status": {}} if kind.shows_empty_status else without_status(new)
         fixed = {
             field: live["metadata"].get(field)
             for field in (*_SERVER_FIELDS, "name", "namespace", "generateName")
@@ -219,13 +229,14 @@ class Machinery:
             return self._apply(kind, key, patch, options)
         live = self.get(kind, key)
         new = patched(kind, live.obj, media_type, patch, key[1])
-        _check_type(kind, new)
+        check_type(kind, new)
+        check_name(key[1], new)
         return self._replace(kind, live, new, options), False
 
     def _apply(self, kind: Kind, key: Key, config: Any, options: WriteOptions) -> tuple[Record, bool]:
         if not isinstance(config, dict):
             raise failures.bad_request("an applied configuration must be an object")
-        _check_type(kind, config)
+        check_type(kind, config)
         live = self.get(kind, key) if self.store.get(kind.resource, key) else None
         manager = Manager(options.manager, "Apply", options.subresource)
         now = timestamp(self.clock())
@@ -252,39 +263,20 @@ class Machinery:
             StatusError: 404, 409 (preconditions).
         """
         live = self.get(kind, key)
-        about = kind.plural_about(key[1])
+        about = kind.kind_about(key[1])
         if options.uid and options.uid != live.uid:
-            raise failures.wrong_uid(about, options.uid, live.uid)
+            raise failures.deletion_precondition(about, "UID", options.uid, live.uid)
         if options.resource_version and options.resource_version != str(live.version):
-            why = (
-                f"Precondition failed: ResourceVersion in precondition: {options.resource_version},"
-                f" ResourceVersion in object meta: {live.version}"
+            raise failures.deletion_precondition(
+                about, "ResourceVersion", options.resource_version, str(live.version)
             )
-            raise failures.conflict(about, why)
-        marked = self._marked(kind, live.obj, options)
+        marked = marked_for_deletion(kind, live.obj, options, self.clock())
         write = WriteOptions(dry_run=options.dry_run)
-        if _may_go(kind, marked):
+        if may_go(kind, marked):
             return self._removed(kind, live, write), True
-        if _same(marked, live.obj):
+        if same(marked, live.obj):
             return live, False
         return self._stored(kind, marked, write), False
-
-    def _marked(self, kind: Kind, obj: Obj, options: DeleteOptions) -> Obj:
-        grace = _grace(kind, obj, options)
-        if "deletionTimestamp" in meta(obj):
-            if grace >= meta(obj).get("deletionGracePeriodSeconds", 0):
-                return obj
-            return with_metadata(obj, deletionGracePeriodSeconds=grace)
-        moment = timestamp(self.clock() + timedelta(seconds=grace))
-        changes: Obj = {"deletionTimestamp": moment, "deletionGracePeriodSeconds": grace}
-        extra = _PROPAGATION_FINALIZERS.get(options.propagation)
-        if extra and kind.kind not in ("Namespace", "CustomResourceDefinition"):
-            changes["finalizers"] = [*(meta(obj).get("finalizers") or ()), extra]
-        if kind.kind == "Namespace":
-            obj = {**obj, "status": {**(obj.get("status") or {}), "phase": "Terminating"}}
-        if kind.generation or kind.custom:
-            changes["generation"] = meta(obj).get("generation", 0) + 1
-        return with_metadata(obj, **changes)
 
     # --- storing
 
@@ -306,60 +298,7 @@ class Machinery:
         return self.store.remove(kind.resource, key, last)
 
 
-def _check_type(kind: Kind, body: Obj) -> None:
-    api_version, name = body.get("apiVersion"), body.get("kind")
-    if (api_version or kind.api_version) != kind.api_version or (name or kind.kind) != kind.kind:
-        got = f"{api_version}, Kind={name}"
-        text = f"the API version in the data ({got}) does not match the expected API version ({kind.api_version})"
-        raise failures.bad_request(text)
-
-
-def _set_namespace(kind: Kind, metadata: Obj, namespace: str) -> None:
-    if not kind.namespaced:
-        metadata.pop("namespace", None)
-        return
-    if metadata.get("namespace", namespace) != namespace:
-        raise failures.bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request"
-        )
-    metadata["namespace"] = namespace
-
-
-def _raise_invalid(kind: Kind, name: str, causes: list[failures.Cause]) -> None:
-    if causes:
-        raise failures.invalid(kind.kind_about(name), causes)
-
-
 def _update_causes(kind: Kind, new: Obj, old: Obj, subresource: str) -> list[failures.Cause]:
     strategy = strategy_of(kind)
     check = strategy.check_status if subresource == "status" else strategy.check_update
     return [*check_metadata(kind, new), *check_metadata_update(new, old), *check(new, old)]
-
-
-def _spec(obj: Obj) -> Obj:
-    return {field: value for field, value in obj.items() if field not in ("metadata", "status")}
-
-
-def _same(new: Obj, old: Obj) -> bool:
-    """Whether nothing changed but the version, so that a write would say nothing new."""
-    return with_metadata(new, resourceVersion=None) == with_metadata(old, resourceVersion=None)
-
-
-def _may_go(kind: Kind, obj: Obj) -> bool:
-    """Whether a marked object is finished with: no finalizer, no grace period left."""
-    metadata = meta(obj)
-    if kind.kind == "Namespace" and (obj.get("spec") or {}).get("finalizers"):
-        return False
-    done = "deletionTimestamp" in metadata and not metadata.get("finalizers")
-    return done and not metadata.get("deletionGracePeriodSeconds")
-
-
-def _grace(kind: Kind, obj: Obj, options: DeleteOptions) -> int:
-    """Only pods that run have a grace period."""
-    if kind.kind != "Pod" or not (obj.get("spec") or {}).get("nodeName"):
-        return 0
-    if (obj.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
-        return 0
-    if options.grace is not None:
-        return max(options.grace, 0)
-    return int(obj["spec"].get("terminationGracePeriodSeconds", 30))

@@ -26,12 +26,12 @@ class Manager:
     operation: str = "Update"
     subresource: str = ""
 
-    def described(self, api_version: str, time: str) -> str:
+    def described(self, api_version: str) -> str:
         """As conflict messages call it."""
         text = f'"{self.name}"'
         if self.subresource:
             text += f' with subresource "{self.subresource}"'
-        return f"{text} using {api_version} at {time}" if self.operation == "Update" else text
+        return f"{text} using {api_version}" if self.operation == "Update" else text
 
 
 @dataclass(slots=True)

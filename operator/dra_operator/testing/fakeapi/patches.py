@@ -27,6 +27,9 @@ DIRECTIVE = "$patch"
 _DELETE_PRIMITIVE = "$deleteFromPrimitiveList/"
 _SET_ORDER = "$setElementOrder/"
 _RETAIN = "$retainKeys"
+_NO_OBJECT = (
+    "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}"
+)
 
 
 def patched(kind: Kind, live: Obj, media_type: str, patch: Any, name: str) -> Obj:
@@ -38,7 +41,7 @@ def patched(kind: Kind, live: Obj, media_type: str, patch: Any, name: str) -> Ob
     if media_type == JSON:
         return _json_patched(kind, live, patch, name)
     if not isinstance(patch, dict):
-        raise bad_request("json: cannot unmarshal the patch into an object")
+        raise bad_request(_NO_OBJECT)
     if media_type == MERGE:
         return copied(merged(live, patch))
     return copied(strategic(kind, live, patch))
@@ -89,7 +92,7 @@ def strategic(kind: Kind, live: Obj, patch: Obj, path: Path = ()) -> Obj:
     for field, order in patch.items():
         if field.startswith(_SET_ORDER):
             name = field.removeprefix(_SET_ORDER)
-            result[name] = _ordered(kind, result.get(name) or [], order, (*path, name))
+            result[name] = _ordered(kind, result.get(name) or [], order, live.get(name) or [], (*path, name))
     return result
 
 
@@ -113,7 +116,8 @@ def _merge_field(kind: Kind, result: Obj, path: Path, value: Any) -> None:
 
 def _merged_list(kind: Kind, live: list[Any], patch: list[Any], path: Path) -> list[Any]:
     if path[-1] in PRIMITIVE_SETS:
-        return [*live, *(item for item in patch if item not in live)]
+        united = [*live, *(item for item in patch if item not in live)]
+        return _ordered(kind, united, patch, live, path)
     key = merge_key(kind, path)
     if key is None:
         return patch
@@ -122,7 +126,7 @@ def _merged_list(kind: Kind, live: list[Any], patch: list[Any], path: Path) -> l
     result = list(live)
     for item in patch:
         _merge_item(kind, result, item, key, path)
-    return result
+    return _ordered(kind, result, patch, live, path)
 
 
 def _merge_item(kind: Kind, items: list[Any], patch: Obj, key: str, path: Path) -> None:
@@ -142,17 +146,31 @@ def _no_merge_key(key: str, path: Path) -> StatusError:
     return bad_request(f"map: {'.'.join(path)} does not contain declared merge key: {key}")
 
 
-def _ordered(kind: Kind, items: list[Any], order: list[Any], path: Path) -> list[Any]:
-    """Items in the order that the patch names; those that it does not name keep their places after them."""
+def _identity(kind: Kind, path: Path, item: Any) -> Any:
     key = merge_key(kind, path)
+    return item.get(key) if key is not None and isinstance(item, dict) else item
 
-    def identity(item: Any) -> Any:
-        return item.get(key) if key is not None and isinstance(item, dict) else item
 
-    wanted = [identity(item) for item in order]
-    named = [item for item in items if identity(item) in wanted]
-    named.sort(key=lambda item: wanted.index(identity(item)))
-    return [*named, *(item for item in items if identity(item) not in wanted)]
+def _ordered(kind: Kind, items: list[Any], order: list[Any], live: list[Any], path: Path) -> list[Any]:
+    """Items in the order of the patch, with those that it does not name put where they were among the others.
+
+    An item that the server did not have comes before those that the patch does not name, as upstream's merge does it.
+    """
+    wanted = [_identity(kind, path, item) for item in order]
+    places = [_identity(kind, path, item) for item in live]
+    named = [item for item in items if _identity(kind, path, item) in wanted]
+    named.sort(key=lambda item: wanted.index(_identity(kind, path, item)))
+    result: list[Any] = []
+    for item in (item for item in items if _identity(kind, path, item) not in wanted):
+        here = places.index(_identity(kind, path, item))
+        while named and not _later(places, _identity(kind, path, named[0]), here):
+            result.append(named.pop(0))
+        result.append(item)
+    return [*result, *named]
+
+
+def _later(places: list[Any], identity: Any, here: int) -> bool:
+    return identity in places and places.index(identity) > here
 
 
 def _without_directives(patch: Obj) -> Obj:

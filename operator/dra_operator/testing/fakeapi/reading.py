@@ -141,7 +141,8 @@ def _number(text: str | None, field: str) -> int:
     if not text:
         return 0
     if not text.isdigit():
-        raise failures.bad_request(f'Invalid value: "{text}": {field} must be a non-negative integer')
+        why = f'{field}: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+        raise failures.bad_request(f"invalid resource version: {why}")
     return int(text)
 
 

@@ -50,7 +50,9 @@ def _default_claim(obj: Obj, _now: datetime) -> None:
 
 
 def _default_template(obj: Obj, _now: datetime) -> None:
-    claims.default_claim_spec(obj.setdefault("spec", {}).setdefault("spec", {}))
+    spec = obj.setdefault("spec", {})
+    spec.setdefault("metadata", {})
+    claims.default_claim_spec(spec.setdefault("spec", {}))
 
 
 def _default_namespace(obj: Obj, _now: datetime) -> None:
@@ -79,13 +81,13 @@ STRATEGIES: Mapping[tuple[str, str], Strategy] = {
         status_keeps_metadata=False,
     ),
     (DRA, "ResourceClaim"): Strategy(
-        on_create=_default_claim,
+        on_write=_default_claim,
         check_create=claims.check_claim,
         check_update=claims.check_spec_unchanged,
         check_status=claimstatus.check_claim_status,
     ),
     (DRA, "ResourceClaimTemplate"): Strategy(
-        on_create=_default_template,
+        on_write=_default_template,
         check_create=claims.check_template,
         check_update=claims.check_spec_unchanged,
     ),

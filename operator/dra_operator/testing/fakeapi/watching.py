@@ -76,9 +76,8 @@ class WatchRequest:
         """
         text = query.get("resourceVersion", "")
         if text and not text.isdigit():
-            raise failures.bad_request(
-                f'Invalid value: "{text}": resourceVersion must be a non-negative integer'
-            )
+            why = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+            raise failures.StatusError(500, "", why)
         bookmarks = _true(query, "allowWatchBookmarks")
         initial = _true(query, "sendInitialEvents")
         _check_initial(query, bookmarks=bookmarks)

@@ -14,8 +14,8 @@ from dra_operator.testing.fakeapi.checks import (
     immutable,
     label_key,
     label_value,
-    quoted,
     repeated,
+    repeated_names,
     required,
     too_long,
     too_many,
@@ -74,7 +74,7 @@ def check_template(template: Obj) -> list[Cause]:
 
 def check_spec_unchanged(new: Obj, old: Obj) -> list[Cause]:
     """The spec of claims and templates is immutable (cp V-20, V-85)."""
-    return [] if new.get("spec") == old.get("spec") else [immutable("spec", new.get("spec"))]
+    return [] if new.get("spec") == old.get("spec") else [immutable("spec", None)]
 
 
 def check_claim_spec(spec: Obj, path: str) -> list[Cause]:
@@ -88,7 +88,7 @@ def check_claim_spec(spec: Obj, path: str) -> list[Cause]:
     causes: list[Cause] = []
     for index, request in enumerate(requests):
         causes += _check_request(request, f"{at}.requests[{index}]")
-    causes += repeated(f"{at}.requests", [request.get("name") for request in requests], ".name")
+    causes += repeated_names(f"{at}.requests", requests)
     for index, constraint in enumerate(dicts(devices.get("constraints"))):
         causes += _check_constraint(constraint, known, f"{at}.constraints[{index}]")
     for index, config in enumerate(dicts(devices.get("config"))):
@@ -100,7 +100,7 @@ def _check_request(request: Obj, path: str) -> list[Cause]:
     causes = dns_label(f"{path}.name", request.get("name"))
     exactly, alternatives = request.get("exactly"), list(dicts(request.get("firstAvailable")))
     if exactly is not None and alternatives:
-        return [*causes, wrong(path, request, _ONE_OF)]
+        return [*causes, wrong(path, None, f"{_ONE_OF}, but multiple fields are set")]
     if exactly is not None:
         return [*causes, *_check_details(exactly, f"{path}.exactly")]
     if not alternatives:
@@ -110,7 +110,7 @@ def _check_request(request: Obj, path: str) -> list[Cause]:
     for index, sub in enumerate(alternatives):
         causes += dns_label(f"{path}.firstAvailable[{index}].name", sub.get("name"))
         causes += _check_details(sub, f"{path}.firstAvailable[{index}]")
-    return [*causes, *repeated(f"{path}.firstAvailable", [sub.get("name") for sub in alternatives], ".name")]
+    return [*causes, *repeated_names(f"{path}.firstAvailable", alternatives)]
 
 
 def _check_details(details: Obj, path: str) -> list[Cause]:
@@ -144,18 +144,18 @@ def check_selectors(selectors: Any, path: str) -> list[Cause]:
         if selector.get("cel") is None:
             causes.append(required(f"{path}[{index}].cel"))
         elif not expression:
-            causes.append(required(f"{path}[{index}].cel.expression"))
+            causes.append(
+                wrong(f"{path}[{index}].cel.expression", "", "compilation failed: nothing to parse")
+            )
         elif len(expression.encode()) > 10_240:
             causes.append(too_long(f"{path}[{index}].cel.expression", 10_240))
     return causes
 
 
 def check_toleration(toleration: Obj, path: str) -> list[Cause]:
-    """Key, operator, value and effect (cp V-40)."""
+    """Key, operator, value and effect (cp V-40; that an empty key needs Exists is not enforced upstream)."""
     key, operator = toleration.get("key", ""), toleration.get("operator", "")
     causes = label_key(f"{path}.key", key) if key else []
-    if not key and operator != "Exists":
-        causes.append(wrong(f"{path}.operator", operator, "operator must be Exists when `key` is empty"))
     if operator == "Equal":
         causes += label_value(f"{path}.value", toleration.get("value", ""))
     elif operator == "Exists" and toleration.get("value"):
@@ -186,10 +186,19 @@ def check_reference(name: Any, known: set[str], path: str) -> list[Cause]:
 def _check_constraint(constraint: Obj, known: set[str], path: str) -> list[Cause]:
     causes = check_references(constraint.get("requests"), known, f"{path}.requests")
     if not constraint.get("matchAttribute") and not constraint.get("distinctAttribute"):
-        causes.append(required(path, "exactly one of `matchAttribute` or `distinctAttribute` is required"))
+        detail = (
+            'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
+        )
+        causes.append(required(path, detail))
     attribute = constraint.get("matchAttribute")
     if attribute and "/" not in attribute:
-        causes.append(wrong(f"{path}.matchAttribute", attribute, "must include a domain"))
+        causes.append(
+            wrong(
+                f"{path}.matchAttribute",
+                attribute,
+                "a fully qualified name must be a domain and a name separated by a slash",
+            )
+        )
     return causes
 
 
@@ -204,13 +213,7 @@ def check_config(config: Obj, known: set[str] | None, path: str) -> list[Cause]:
     if parameters is None:
         causes.append(required(f"{path}.opaque.parameters"))
     elif not isinstance(parameters, dict):
-        causes.append(
-            wrong(
-                f"{path}.opaque.parameters",
-                quoted(parameters),
-                "error parsing data as JSON: must be an object",
-            )
-        )
+        causes.append(wrong(f"{path}.opaque.parameters", "<value omitted>", "must be a valid JSON object"))
     elif len(json.dumps(parameters)) > 10_240:
         causes.append(too_long(f"{path}.opaque.parameters", 10_240))
     return causes

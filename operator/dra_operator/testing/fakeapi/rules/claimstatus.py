@@ -82,7 +82,10 @@ def _check_reserved_for(new: Obj, old: Obj) -> list[Cause]:
         before = {consumer.get("uid") for consumer in dicts(dig(old, "status", "reservedFor"))}
         if {consumer.get("uid") for consumer in consumers} - before:
             causes.append(
-                forbidden(_RESERVED, "new entries may not be added while `deletionTimestamp` is set")
+                forbidden(
+                    _RESERVED,
+                    "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set",
+                )
             )
     return causes
 
@@ -140,9 +143,9 @@ def _check_allocated_config(entry: Obj, known: set[str], path: str) -> list[Caus
     source = entry.get("source")
     causes = check_config(entry, known, path)
     if not source:
-        return [required(f"{path}.source"), *causes]
-    if source not in ("FromClaim", "FromClass"):
-        return [unsupported(f"{path}.source", source, ("FromClaim", "FromClass")), *causes]
+        causes.append(required(f"{path}.source"))
+    elif source not in ("FromClaim", "FromClass"):
+        causes.append(unsupported(f"{path}.source", source, ("FromClaim", "FromClass")))
     return causes
 
 

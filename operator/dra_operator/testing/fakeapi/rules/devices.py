@@ -85,7 +85,8 @@ def _check_place(spec: Obj) -> list[Cause]:
     if not chosen:
         return [required("spec", detail)]
     if len(chosen) > 1:
-        return [wrong("spec", "{" + ", ".join(chosen) + "}", detail)]
+        fields = ", ".join(f"`{name}`" for name in chosen)
+        return [wrong("spec", f"{{{fields}}}", f"{detail}, but multiple fields are set")]
     if chosen == ["nodeSelector"]:
         return check_node_selector(spec["nodeSelector"], "spec.nodeSelector")
     return []
@@ -103,7 +104,7 @@ def _check_devices(spec: Obj) -> list[Cause]:
     causes: list[Cause] = []
     for index, device in enumerate(devices):
         causes += _check_device(device, f"spec.devices[{index}]")
-    return [*causes, *repeated("spec.devices", [device.get("name") for device in devices], ".name")]
+    return [*causes, *repeated("spec.devices", [device.get("name") for device in devices])]
 
 
 def _check_device(device: Obj, path: str) -> list[Cause]:

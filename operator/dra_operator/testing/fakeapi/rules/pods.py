@@ -66,8 +66,13 @@ def _check_containers(spec: Obj) -> list[Cause]:
 
 def _check_container_claims(container: Obj, spec: Obj, path: str) -> list[Cause]:
     known = {claim.get("name") for claim in dicts(spec.get("resourceClaims"))}
+    among = "is empty" if not known else f"are: {', '.join(sorted(str(name) for name in known))}"
     return [
-        Cause(f"{path}[{index}].name", "FieldValueNotFound", f'Not found: "{claim.get("name")}"')
+        Cause(
+            f"{path}[{index}]",
+            "FieldValueNotFound",
+            f'Not found: "{claim.get("name")}": must be one of the names in pod.spec.resourceClaims which {among}',
+        )
         for index, claim in enumerate(dicts(dig(container, "resources", "claims")))
         if claim.get("name") not in known
     ]

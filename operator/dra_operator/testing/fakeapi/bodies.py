@@ -1,0 +1,79 @@
+"""Questions about request bodies that every write asks.
+
+Called by `machinery`. Pure; the answers are values or refusals.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dra_operator.testing.fakeapi import failures
+from dra_operator.testing.fakeapi.objects import Obj, meta, with_metadata
+
+if TYPE_CHECKING:
+    from dra_operator.testing.fakeapi.kinds import Kind
+
+
+def check_name(name: str, body: Obj) -> None:
+    """The name in the body, if there is one, is that of the path.
+
+    Raises:
+        StatusError: 400.
+    """
+    if (meta(body).get("name") or name) != name:
+        text = f"the name of the object ({meta(body)['name']}) does not match the name on the URL ({name})"
+        raise failures.bad_request(text)
+
+
+def without_status(obj: Obj) -> Obj:
+    """`obj` without its status."""
+    return {field: value for field, value in obj.items() if field != "status"}
+
+
+def check_type(kind: Kind, body: Obj) -> None:
+    """ApiVersion and kind of the body, if given, are those of the path.
+
+    Raises:
+        StatusError: 400.
+    """
+    api_version, name = body.get("apiVersion"), body.get("kind")
+    if (api_version or kind.api_version) != kind.api_version or (name or kind.kind) != kind.kind:
+        got = f"{api_version}, Kind={name}"
+        text = f"the API version in the data ({got}) does not match the expected API version ({kind.api_version})"
+        raise failures.bad_request(text)
+
+
+def set_namespace(kind: Kind, metadata: Obj, namespace: str) -> None:
+    """The namespace of the path goes into the metadata; cluster-scoped objects have none.
+
+    Raises:
+        StatusError: 400.
+    """
+    if not kind.namespaced:
+        metadata.pop("namespace", None)
+        return
+    if metadata.get("namespace", namespace) != namespace:
+        raise failures.bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    metadata["namespace"] = namespace
+
+
+def raise_invalid(kind: Kind, name: str, causes: list[failures.Cause]) -> None:
+    """422 if there are causes.
+
+    Raises:
+        StatusError: 422.
+    """
+    if causes:
+        raise failures.invalid(kind.kind_about(name), causes)
+
+
+def payload(obj: Obj) -> Obj:
+    """What a generation counts: everything but metadata and status."""
+    return {field: value for field, value in obj.items() if field not in ("metadata", "status")}
+
+
+def same(new: Obj, old: Obj) -> bool:
+    """Whether nothing changed but the version, so that a write would say nothing new."""
+    return with_metadata(new, resourceVersion=None) == with_metadata(old, resourceVersion=None)

@@ -1,0 +1,63 @@
+"""The server under contract: the embedded one, or the kube-apiserver that `DRA_CONTRACT_KUBECONFIG` names.
+
+The same tests run on both; where they differ, the real one is right. Each test has a namespace of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import aiohttp
+import pytest
+
+from dra_operator.testing.fakeapi import FakeApi
+from tests.contract.client import Client, Server
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+REAL = os.environ.get("DRA_CONTRACT_KUBECONFIG", "")
+
+
+@asynccontextmanager
+async def running(folder: Path) -> AsyncIterator[Server]:
+    """The server under contract; the embedded one lives as long as the block."""
+    if REAL:
+        yield Server.of_kubeconfig(Path(REAL))
+        return
+    async with FakeApi(bookmark_seconds=1.0) as embedded:
+        yield Server.of_kubeconfig(embedded.write_kubeconfig(folder / "kubeconfig.yaml"))
+
+
+@pytest.fixture
+async def api(tmp_path: Path) -> AsyncIterator[Client]:
+    """A client with a namespace of its own, usable for pods."""
+    timeout = aiohttp.ClientTimeout(total=60)
+    async with running(tmp_path) as server, aiohttp.ClientSession(timeout=timeout) as session:
+        client = Client(server, session, f"contract-{secrets.token_hex(4)}")
+        await _make_namespace(client)
+        try:
+            yield client
+        finally:
+            client.close()
+            await client.delete("/api/v1/namespaces/{ns}")
+
+
+async def _make_namespace(client: Client) -> None:
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": client.ns}}
+    (await client.create("/api/v1/namespaces", body)).ok()
+    account = "/api/v1/namespaces/{ns}/serviceaccounts/default"
+    async with asyncio.timeout(20):
+        while (await client.get(account)).code == 404:  # noqa: ASYNC110 - another process makes it; there is no event here
+            await asyncio.sleep(0.02)
+
+
+@pytest.fixture
+def unique() -> str:
+    """A suffix for the names of cluster-scoped objects."""
+    return secrets.token_hex(4)
