@@ -15,7 +15,7 @@ from dra_operator.errors import CelError, CelRuntimeError
 from .checks import check_selector
 from .environment import stored_expressions
 from .evaluate import plan
-from .parser import parse
+from .parser import parse, unsupported
 from .values import device_input, type_name
 
 if TYPE_CHECKING:
@@ -117,9 +117,12 @@ def compile_program(expression: str, environment: Environment) -> Program:
         CelCompileError: it does not compile.
         CelUnsupported: it may be valid, but this engine cannot evaluate it.
     """
-    node = parse(expression)
-    check_selector(expression, node, environment)
-    return plan(node, environment.functions)
+    try:
+        node = parse(expression)
+        check_selector(expression, node, environment)
+        return plan(node, environment.functions)
+    except RecursionError as error:
+        raise unsupported("so deep a nesting") from error
 
 
 class CelPythonCompiler:

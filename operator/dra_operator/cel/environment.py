@@ -25,7 +25,6 @@ TYPE_IDENTIFIERS: Final = frozenset(
         "bool",
         "bytes",
         "double",
-        "dyn",
         "int",
         "list",
         "map",
@@ -51,7 +50,9 @@ NOT_BUILT: Final = frozenset(
 )  # fmt: skip
 """Functions that upstream's environment has and this engine has not: refused as unsupported, not as undeclared."""
 
-NAMESPACES_NOT_BUILT: Final = frozenset({"format", "google", "kubernetes", "lists", "net", "sets", "strings"})
+NAMESPACES_NOT_BUILT: Final = frozenset(
+    {"dyn", "format", "google", "kubernetes", "lists", "net", "sets", "strings"}
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

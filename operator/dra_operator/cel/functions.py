@@ -70,18 +70,39 @@ def differs(left: Any, right: Any) -> bool:
         return True
 
 
+_ORDERS: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "_<_": operator.lt,
+    "_<=_": operator.le,
+    "_>_": operator.gt,
+    "_>=_": operator.ge,
+}
+
+
+def _as_doubles(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    """Order of doubles, and of whole numbers with doubles: cel-go turns the whole number into a double."""
+
+    def run(left: float, right: float) -> bool:
+        one, other = float(left), float(right)
+        if math.isnan(one) or math.isnan(other):
+            raise CelRuntimeError("NaN values cannot be ordered")
+        return compare(one, other)
+
+    return run
+
+
 def _define_orders() -> None:
-    compare: dict[str, Callable[[Any, Any], bool]] = {
-        "_<_": operator.lt,
-        "_<=_": operator.le,
-        "_>_": operator.gt,
-        "_>=_": operator.ge,
-    }
-    numbers = ("int", "uint", "double")
-    pairs = [(left, right) for left in numbers for right in numbers]
-    pairs += [(kind, kind) for kind in ("bool", "string", "bytes")]
-    for name, run in compare.items():
-        STANDARD.define(*(f"{name}({left}, {right}) -> bool" for left, right in pairs))(run)
+    whole = [(left, right) for left in ("int", "uint") for right in ("int", "uint")]
+    mixed = [
+        ("double", "double"),
+        ("double", "int"),
+        ("double", "uint"),
+        ("int", "double"),
+        ("uint", "double"),
+    ]
+    alike = [(kind, kind) for kind in ("bool", "string", "bytes")]
+    for name, compare in _ORDERS.items():
+        STANDARD.define(*(f"{name}({left}, {right}) -> bool" for left, right in whole + alike))(compare)
+        STANDARD.define(*(f"{name}({left}, {right}) -> bool" for left, right in mixed))(_as_doubles(compare))
 
 
 _define_orders()

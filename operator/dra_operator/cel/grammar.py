@@ -36,7 +36,7 @@ _REPLACED: Final = {
         'FLOAT_LIT : /-?/ DIGIT* "." DIGIT+ EXPONENT? | /-?/ DIGIT+ EXPONENT'
     ),
     "BYTES_LIT      : /[bB]/ MLSTRING_LIT | /[bB]/ STRING_LIT": (
-        "BYTES_LIT : /(?:[bB][rR]?|[rR][bB])/ (_LONG | _SHORT) | /(?:[bB][rR]|[rR][bB])/ (_RAW_LONG | _RAW_SHORT)"
+        "BYTES_LIT : /[bB]/ (_LONG | _SHORT) | /[bB][rR]/ (_RAW_LONG | _RAW_SHORT)"
     ),
 }
 

@@ -5,6 +5,7 @@ cel-python's own conversion keeps unknown escapes verbatim and accepts escapes t
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -58,6 +59,18 @@ def unsigned(text: str) -> UInt:
     return UInt(value)
 
 
+def double(text: str) -> float:
+    """A double constant.
+
+    Raises:
+        ValueError: it does not fit.
+    """
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError("invalid double literal")
+    return value
+
+
 def _whole(text: str) -> int:
     limit = 40
     if len(text) > limit:
@@ -106,7 +119,7 @@ def octets(text: str) -> bytes:
     Raises:
         ValueError: an escape that CEL does not know in bytes.
     """
-    body, raw = _unquote(text[1:] if text[0] in "bB" else text[0] + text[2:])
+    body, raw = _unquote(text[1:])
     if raw:
         return body.encode()
     parts, last = [], 0
@@ -127,7 +140,7 @@ def _bytes_escape(escape: str) -> bytes:
 CONSTANTS: Final[dict[str, Callable[[str], object]]] = {
     "INT_LIT": integer,
     "UINT_LIT": unsigned,
-    "FLOAT_LIT": float,
+    "FLOAT_LIT": double,
     "STRING_LIT": string,
     "MLSTRING_LIT": string,
     "BYTES_LIT": octets,

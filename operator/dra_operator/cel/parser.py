@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 MAX_LENGTH: Final = 10 * 1024
 """Expressions are limited to 10 KiB (alloc L-8)."""
 
+MAX_DEPTH: Final = 200
+"""Deepest nesting that we take. cel-go refuses 250 levels of any one rule; below this number it accepts."""
+
+KEYWORDS: Final = frozenset({"in", "null"})
+"""Words that are never names; the lexer takes them for names where nothing else can stand."""
+
 RESERVED: Final = frozenset(
     "as break const continue else for function if import let loop package namespace return var void while".split()  # noqa: SIM905 -- reads as CEL's own list of words
 )
@@ -74,14 +80,12 @@ def parse(text: str) -> Node:
         CelCompileError: it is no CEL, or longer than 10 KiB.
         CelUnsupported: it is nested too deeply, or builds messages.
     """
-    if len(text) > MAX_LENGTH:
-        raise CelCompileError(f"expression size exceeds limit of {MAX_LENGTH} characters")
+    if len(text.encode()) > MAX_LENGTH:
+        raise CelCompileError(f"expression size exceeds limit of {MAX_LENGTH} bytes")
     try:
         return _Reader(text).node(parser().parse(text))
     except UnexpectedInput as error:
         raise _syntax_fault(text, error) from error
-    except RecursionError as error:
-        raise unsupported("so deep a nesting") from error
 
 
 def _syntax_fault(text: str, error: UnexpectedInput) -> CelCompileError:
@@ -108,6 +112,7 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self._depth = 0
         self._rules: dict[str, Callable[[Children], Node]] = {
             "expr": self._conditional,
             "conditionalor": lambda children: self._logic(children, is_and=False),
@@ -141,7 +146,17 @@ class _Reader:
         ):
             tree = tree.children[0]
         assert isinstance(tree, lark.Tree)
-        return self._rules[str(tree.data)](tree.children)
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise unsupported("so deep a nesting")
+        made = self._rules[str(tree.data)](tree.children)
+        self._depth -= 1
+        return made
+
+    def _name(self, token: lark.Token | Branch) -> str:
+        if str(token) in KEYWORDS:
+            raise self._fault(_start(token), f"Syntax error: unexpected {str(token)!r}")
+        return str(token)
 
     def _fault(self, at: int, message: str) -> CelCompileError:
         return fault(self.text, at, message)
@@ -179,7 +194,7 @@ class _Reader:
         return syntax.Call(name, None, (self.node(operand),), _start(sign.children[0]))
 
     def _select(self, children: Children) -> Node:
-        field = str(children[-1]).strip("`")
+        field = self._name(children[-1]).strip("`")
         return syntax.Select(
             self.node(children[0]), field, _start(children[1]), optional=_is(children[2], "?")
         )
@@ -204,7 +219,7 @@ class _Reader:
             raise self._fault(_start(token), str(error)) from error
 
     def _ident(self, children: Children) -> Node:
-        name = str(children[-1])
+        name = self._name(children[-1])
         if name in RESERVED:
             raise self._fault(_start(children[0]), f"reserved identifier: {name}")
         return syntax.Ident(name, _start(children[0]))
@@ -225,7 +240,7 @@ class _Reader:
 
     def _function(self, children: Children) -> Node:
         opening = next(number for number, child in enumerate(children) if _is(child, "("))
-        name, at = str(children[opening - 1]), _start(children[opening])
+        name, at = self._name(children[opening - 1]), _start(children[opening])
         arguments = self._arguments(children)
         if name == "has" and opening == 1:
             return self._has(arguments, at)
@@ -238,7 +253,7 @@ class _Reader:
         return syntax.Has(selected.operand, selected.field, at)
 
     def _method(self, children: Children) -> Node:
-        name, at = str(children[2]), _start(children[3])
+        name, at = self._name(children[2]), _start(children[3])
         arguments = self._arguments(children[3:])
         expanded = self._macro(name, children[0], arguments, at)
         return expanded or syntax.Call(name, self.node(children[0]), tuple(map(self.node, arguments)), at)

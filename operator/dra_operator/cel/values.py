@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import semver
 
-from dra_operator.errors import CelRuntimeError
+from dra_operator.errors import CelRuntimeError, CelUnsupported
 from dra_operator.quantity import Quantity
 
 if TYPE_CHECKING:
@@ -271,25 +271,45 @@ def equal(left: Any, right: Any) -> bool:
 
     Raises:
         CelRuntimeError: a quantity or version on the left, something else on the right.
+        CelUnsupported: upstream's answer to this comparison is not known.
     """
     kind, other = type(left), type(right)
     if left is None or right is None:
         return left is right
     if kind in _NUMBERS:
-        return other in _NUMBERS and bool(left == right)
+        return other in _NUMBERS and _equal_numbers(left, right)
     if kind in _STRICT:
         return _strictly_equal(left, right)
     if kind is tuple:
-        return other is tuple and len(left) == len(right) and all(map(equal, left, right))
+        return other is tuple and len(left) == len(right) and all(map(_equal_members, left, right))
     if kind in {dict, DomainMap}:
         return (
             isinstance(right, dict)
             and left.keys() == right.keys()
-            and all(equal(left[key], right[key]) for key in left)
+            and all(_equal_members(left[key], right[key]) for key in left)
         )
     if kind is Optional:
         return other is Optional and _equal_optionals(left, right)
+    if DeviceInput in {kind, other}:
+        raise CelUnsupported("CEL: comparing whole devices is not supported")
     return kind is other and bool(left == right)
+
+
+def _equal_numbers(left: Any, right: Any) -> bool:
+    """By value; whole numbers are compared with doubles as doubles, as cel-go does it."""
+    if isinstance(left, float) or isinstance(right, float):
+        return float(left) == float(right)
+    return bool(left == right)
+
+
+def _equal_members(left: Any, right: Any) -> bool:
+    """Equality inside of lists and maps, where cel-go takes members that cannot be compared for equal ones."""
+    try:
+        return equal(left, right)
+    except CelRuntimeError as error:
+        raise CelUnsupported(
+            "CEL: comparing lists whose members cannot be compared is not supported"
+        ) from error
 
 
 def _strictly_equal(left: Any, right: Any) -> bool:
