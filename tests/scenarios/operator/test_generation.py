@@ -1,0 +1,108 @@
+"""Claims from templates by the operator itself (cp C-10…C-60), against faults in between."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dra_operator.testing.fakeapi.faults import Fault, unavailable
+
+from .objects import by_template, device_class, node, pod, policy, slice_, template
+from .world import World, world
+
+if TYPE_CHECKING:
+    from .objects import Obj
+
+CLUSTER = (node("n1"), slice_("n1", 4), device_class(), policy(), template())
+OTHER = "example.com/hold"
+"""A gate that keeps the operator from allocating, so that only generation is seen."""
+
+
+def held(name: str, *entries: Obj) -> Obj:
+    return pod(name, *entries, gates=("dra-operator.io/allocate", OTHER))
+
+
+def recorded(here: World, name: str) -> dict[str, str]:
+    entries = here.pods[name].get("status", {}).get("resourceClaimStatuses") or []
+    return {entry["name"]: entry["resourceClaimName"] for entry in entries}
+
+
+async def test_each_entry_gets_one_claim_and_all_are_recorded_together_c40_c41() -> None:
+    async with world(objects=CLUSTER, generate_claims="always") as here:
+        here.add(held("web", by_template("gpu", "a"), by_template("gpu", "b")))
+        await here.until(lambda: len(recorded(here, "web")) == 2)
+        await here.settle()
+        assert sorted(recorded(here, "web").values()) == sorted(here.claims)
+        assert recorded(here, "web")["a"].startswith("web-a-")
+        owners = {claim["metadata"]["ownerReferences"][0]["uid"] for claim in here.claims.values()}
+        assert owners == {here.pods["web"]["metadata"]["uid"]}
+
+
+async def test_never_means_never() -> None:
+    async with world(objects=CLUSTER, generate_claims="never") as here:
+        here.add(held("web", by_template("gpu")))
+        await here.settle()
+        assert here.claims == {}
+
+
+async def test_a_template_that_comes_late_is_noticed_at_once_c7_c60() -> None:
+    async with world(objects=CLUSTER[:-1], generate_claims="always") as here:
+        here.add(held("web", by_template("gpu", "a")))
+        await here.until(lambda: here.messages("FailedResourceClaimCreation", "web"))
+        text = 'PodResourceClaim a: resource claim template "gpu": resourceclaimtemplate.resource.k8s.io "gpu" not found'
+        assert here.messages("FailedResourceClaimCreation", "web") == [text]
+        here.add(template())
+        await here.until(lambda: len(recorded(here, "web")) == 1)
+
+
+async def test_a_crash_between_creation_and_record_makes_no_second_claim_c80() -> None:
+    async with world(objects=CLUSTER, generate_claims="always") as here:
+        here.server.faults.add(
+            Fault(unavailable(), verbs=frozenset({"patch", "apply"}), resource="pods/status", times=1000)
+        )
+        here.add(held("web", by_template("gpu")))
+        await here.until(lambda: len(here.claims) == 1)
+        await here.kill()
+        here.server.faults.clear()
+        await here.start()
+        await here.until(lambda: len(recorded(here, "web")) == 1)
+        await here.settle()
+        assert list(recorded(here, "web").values()) == list(here.claims)
+
+
+async def test_a_creation_without_an_answer_makes_no_second_claim_c81() -> None:
+    async with world(objects=CLUSTER, generate_claims="always") as here:
+        here.server.faults.add(
+            Fault(verbs=frozenset({"create"}), resource="resourceclaims", lose_answer=True)
+        )
+        here.add(held("web", by_template("gpu")))
+        await here.until(lambda: len(recorded(here, "web")) == 1)
+        await here.settle()
+        assert list(recorded(here, "web").values()) == list(here.claims)
+
+
+async def test_a_deleted_claim_is_made_anew_under_another_name_c82() -> None:
+    async with world(objects=CLUSTER, generate_claims="always") as here:
+        here.add(held("web", by_template("gpu")))
+        await here.until(lambda: len(recorded(here, "web")) == 1)
+        first = recorded(here, "web")["gpu"]
+        await here.delete("claim", first)
+        await here.until(lambda: first not in here.claims and recorded(here, "web")["gpu"] in here.claims)
+        assert recorded(here, "web")["gpu"] != first
+
+
+async def test_a_pod_of_the_same_name_gets_a_claim_of_its_own_c83() -> None:
+    async with world("binding", "kubelet", objects=CLUSTER, generate_claims="always") as here:
+        here.add(pod("web", by_template("gpu")))
+        await here.until(lambda: here.node_of("web"))
+        before = set(here.claims)
+        await here.delete("pod", "web")
+        await here.until(lambda: "web" not in here.pods)
+        here.add(pod("web", by_template("gpu")))
+        await here.until(lambda: here.node_of("web") and not before & set(here.claims))
+        assert len(here.devices()) == 1
+
+
+async def test_an_allocated_claim_is_reserved_for_a_pod_that_is_bound_already_c50() -> None:
+    async with world(objects=CLUSTER, generate_claims="always") as here:
+        here.add(pod("static", by_template("gpu"), gates=(), nodeName="n1"))
+        await here.until(lambda: here.claims and here.devices_of("static") == ["gpu.example.com/n1/dev-0"])
