@@ -162,11 +162,14 @@ def _is_understood(slice_: ResourceSlice, features: Features) -> bool:
         spec.per_device_node_selection is not None or spec.shared_counters
     ):
         return False
-    return features.compatibility_groups or not _uses_groups(spec.devices)
+    return _has_known_groups(slice_, features)
 
 
-def _uses_groups(devices: Sequence[Device]) -> bool:
-    return any(taken.compatibility_groups for device in devices for taken in device.consumes_counters)
+def _has_known_groups(slice_: ResourceSlice, features: Features) -> bool:
+    """Without the gate a slice whose devices name groups is as good as unpublished: its pool stays incomplete."""
+    return features.compatibility_groups or not any(
+        taken.compatibility_groups for device in slice_.spec.devices for taken in device.consumes_counters
+    )
 
 
 def _pool(
@@ -176,7 +179,7 @@ def _pool(
     generation, expected = relevant[0].spec.pool.generation, relevant[0].spec.pool.resource_slice_count
     everything = relevant
     if len(relevant) != expected:
-        published = source.of_pool(pool_id)
+        published = [slice_ for slice_ in source.of_pool(pool_id) if _has_known_groups(slice_, features)]
         if any(slice_.spec.pool.generation > generation for slice_ in published):
             return None
         everything = [slice_ for slice_ in published if slice_.spec.pool.generation == generation]

@@ -112,7 +112,7 @@ class Judge:
             refusal = not_selectable(self._inputs.features, self._view, wanted.matcher, position)
             if refusal is not None:
                 return refusal
-        return self._gated(candidate) or self._tainted(wanted, candidate)
+        return self._tainted(wanted, candidate) or self._gated(candidate)
 
     def _gated(self, candidate: Candidate) -> Rejection | None:
         """Features that are off (alloc S-15.2) or not built."""

@@ -1,0 +1,195 @@
+"""Reading conformance files: a line is a problem for the allocator and what upstream, or the case's author, says about it.
+
+Used by the runner and by the tests. Kinds of lines: upstream's table and own cases (`expect`), recorded answers (`problem`, `result`), hard
+problems (`problem`, `known`, `upstream`). Other files have runners of their own.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from dra_operator.allocator import AllocatedState, SharedDeviceId
+from dra_operator.features import Features
+from dra_operator.model import DeviceClass, DeviceId, Node, ResourceClaim, ResourceSlice, Value, from_object
+from dra_operator.quantity import Quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+Json = dict[str, Any]
+
+
+class UnknownCase(ValueError):
+    """A line that is no case for the allocator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What the allocator is asked."""
+
+    features: Features
+    nodes: tuple[Node, ...]
+    classes: tuple[DeviceClass, ...]
+    claims: tuple[ResourceClaim, ...]
+    slices: tuple[ResourceSlice, ...]
+    allocated: AllocatedState
+    channel: str = ""
+
+    def fingerprint(self) -> bytes:
+        """All inputs as text, to see that none was touched (alloc I-5)."""
+        values: list[Value] = [*self.nodes, *self.classes, *self.claims, *self.slices]
+        return msgspec.json.encode((values, sorted(self.allocated.devices)), enc_hook=str)
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What must come out (oracle 1.2, 1.3).
+
+    Attributes:
+        outcomes: any of these is right.
+        results: one JSON object a claim, when the outcome is `results`.
+        matches: per claim `unordered` or `equal`; empty for exact comparison in order.
+        devices: for hard problems, [request, device] of all claims in order.
+        error_contains: texts that must all occur in the error.
+        per_node: scope of the error; None when it does not matter.
+    """
+
+    outcomes: frozenset[str]
+    results: tuple[Json, ...] = ()
+    matches: tuple[str, ...] = ()
+    devices: tuple[tuple[str, str], ...] | None = None
+    error_contains: tuple[str, ...] = ()
+    per_node: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One line.
+
+    Attributes:
+        required: gates that the case says it needs; None when it does not say.
+        expected_product: what the product answers where its scopes of errors differ from upstream's.
+    """
+
+    id: str
+    problem: Problem
+    expected: Expected
+    required: tuple[str, ...] | None = None
+    expected_product: Expected | None = None
+    note: str = field(default="", compare=False)
+
+
+def read_cases(path: Path) -> Iterator[Case]:
+    """All cases of a file: JSON Lines, optionally gzipped, or one JSON object (`hard/*.json`).
+
+    Raises:
+        UnknownCase: a line is something else.
+    """
+    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
+        if path.suffix == ".json":
+            yield decode_case(json.load(lines), path.stem)
+            return
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                yield decode_case(json.loads(line), f"{path.name}:{number}")
+
+
+def decode_case(raw: Json, name: str) -> Case:
+    """One case out of its JSON form; `name` serves lines without an id.
+
+    Raises:
+        UnknownCase: it is none.
+    """
+    if "known" in raw:
+        return Case(f"hard/{name}", _problem(raw["problem"]), _hard(raw))
+    if "result" in raw and "problem" in raw:
+        return Case(raw.get("id", name), _problem(raw["problem"]), _recorded(raw["result"]))
+    if "expect" in raw and "claims" in raw:
+        product = raw.get("expectProduct")
+        return Case(
+            id=raw.get("id", name),
+            problem=_problem(raw),
+            expected=_table(raw["expect"]),
+            required=tuple(raw.get("requiredFeatures") or ()),
+            expected_product=_table(product) if product else None,
+            note=raw.get("note", ""),
+        )
+    raise UnknownCase(f"{name}: not a case for the allocator (fields: {', '.join(sorted(raw))})")
+
+
+def _problem(raw: Json) -> Problem:
+    nodes = raw.get("nodes") or [raw["node"]]
+    return Problem(
+        features=msgspec.convert(raw.get("features") or {}, Features),
+        nodes=tuple(from_object(Node, node) for node in nodes),
+        classes=tuple(from_object(DeviceClass, each) for each in raw.get("classes") or ()),
+        claims=tuple(from_object(ResourceClaim, each) for each in raw.get("claims") or ()),
+        slices=tuple(from_object(ResourceSlice, each) for each in raw.get("slices") or ()),
+        allocated=_allocated(raw.get("allocated") or {}),
+        channel=raw.get("channel", ""),
+    )
+
+
+def _allocated(raw: Json) -> AllocatedState:
+    return AllocatedState(
+        devices=frozenset(_device_id(each) for each in raw.get("devices") or ()),
+        shared=frozenset(
+            SharedDeviceId(_device_id(each), each.get("shareID", ""))
+            for each in raw.get("sharedDeviceIDs") or ()
+        ),
+        capacity={
+            _device_id(each): {name: Quantity.parse(amount) for name, amount in each["capacity"].items()}
+            for each in raw.get("aggregatedCapacity") or ()
+        },
+    )
+
+
+def _device_id(raw: Json) -> DeviceId:
+    return DeviceId(raw["driver"], raw["pool"], raw["device"])
+
+
+def _table(raw: Json) -> Expected:
+    results = tuple(raw.get("results") or ())
+    matches = raw.get("resultMatch") or []
+    if isinstance(matches, str):
+        matches = [matches] * len(results)
+    return Expected(
+        outcomes=_outcomes(raw["outcome"], " ".join(raw.get("errorContains") or ())),
+        results=results,
+        matches=tuple(matches),
+        error_contains=tuple(raw.get("errorContains") or ()),
+        per_node=raw.get("perNode"),
+    )
+
+
+def _recorded(raw: Json) -> Expected:
+    if raw["outcome"] == "panic":
+        return Expected(frozenset({"error"}))
+    return Expected(
+        outcomes=_outcomes(raw["outcome"], raw.get("error", "")),
+        results=tuple(raw.get("results") or ()),
+        per_node=bool(raw.get("perNode")) if raw["outcome"] == "error" else None,
+    )
+
+
+def _hard(raw: Json) -> Expected:
+    known = raw["known"]
+    if known is None:
+        return _recorded(raw["upstream"])
+    devices = known.get("devices")
+    pairs = tuple((request, device) for request, device in devices) if devices is not None else None
+    return Expected(outcomes=frozenset({known["outcome"]}), devices=pairs)
+
+
+def _outcomes(outcome: str, error: str) -> frozenset[str]:
+    """A search that cuts branches may say "none" where upstream ran into mode All's constraint error (oracle 1.2)."""
+    late = (
+        outcome == "error" and "cannot add device" in error and "constraint would not be satisfied" in error
+    )
+    return frozenset({outcome, "none"} if late else {outcome})
