@@ -11,16 +11,26 @@ from tests.e2e.harness.plugin import (
     build_early,
     control_plane,
     control_plane_without_claim_controller,
+    enabled,
     kubectl,
     namespace,
+    operator,
+    operator_flags,
+    operator_kubeconfig,
+    served,
     workspace,
 )
 
 __all__ = [
     "control_plane",
     "control_plane_without_claim_controller",
+    "enabled",
     "kubectl",
     "namespace",
+    "operator",
+    "operator_flags",
+    "operator_kubeconfig",
+    "served",
     "workspace",
 ]
 

@@ -14,13 +14,20 @@ import pytest
 
 from tests.e2e.harness.audit import problems
 from tests.e2e.harness.kubectl import Kubectl, KubectlError
-from tests.e2e.harness.objects import claim_template, device, device_class, exactly, node, pod, resource_slice
-from tests.e2e.harness.operator_process import ROOT, install
-from tests.e2e.harness.plugin import open_workspace
+from tests.e2e.harness.objects import (
+    claim_template,
+    device,
+    device_class,
+    exactly,
+    node,
+    pod,
+    policy,
+    resource_slice,
+)
+from tests.e2e.harness.operator_process import ROOT
 from tests.e2e.harness.probe import merge_patch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.e2e.harness.cluster import ControlPlane
@@ -31,32 +38,6 @@ MARK = {
     "finalizers": ["resource.kubernetes.io/delete-protection"],
     "annotations": {"dra-operator.io/allocated": "x"},
 }
-ENABLED = {"dra-operator.io/enabled": "true"}
-
-
-@pytest.fixture(scope="session")
-def operator_kubeconfig(control_plane: ControlPlane) -> Path:
-    """The shipped manifests applied, and the rights that they give."""
-    return install(control_plane)
-
-
-@pytest.fixture
-def enabled(
-    control_plane: ControlPlane,
-    operator_kubeconfig: Path,
-    request: pytest.FixtureRequest,
-) -> Iterator[Workspace]:
-    """A workspace whose pods get the gate."""
-    yield from open_workspace(control_plane, request, labels=ENABLED)
-
-
-def policy(name: str, **spec: Any) -> dict[str, Any]:
-    return {
-        "apiVersion": "dra-operator.io/v1alpha1",
-        "kind": "AllocationPolicy",
-        "metadata": {"name": name},
-        "spec": spec,
-    }
 
 
 def gates(found: dict[str, Any]) -> list[str]:
@@ -116,7 +97,7 @@ def test_whole_installation_is_accepted(operator_kubeconfig: Path, control_plane
 
 def test_policy_gets_its_defaults(workspace: Workspace, operator_kubeconfig: Path) -> None:
     name = workspace.namespace
-    workspace.apply(policy(name, pools=[{"driver": "gpu.example.com"}]))
+    workspace.apply(policy(name, {"driver": "gpu.example.com"}))
 
     assert workspace.kubectl.get("allocationpolicy", name)["spec"] == {
         "order": "FirstFit",
@@ -140,7 +121,7 @@ def test_policy_with_a_mistake_is_refused(
     message: str,
 ) -> None:
     with pytest.raises(KubectlError, match=message):
-        workspace.apply(policy(workspace.namespace, **spec))
+        workspace.apply(policy(workspace.namespace) | {"spec": spec})
 
 
 def test_pods_with_claims_get_the_gate(enabled: Workspace) -> None:

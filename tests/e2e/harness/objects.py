@@ -1,4 +1,4 @@
-"""Short builders of the objects that the end-to-end tests apply, as plain dictionaries in the form of the v1 API.
+"""Short builders of the objects that the end-to-end tests apply, as plain dictionaries in the form of the v1 APIs.
 
 For tests only; what a test is about should still be visible in the test, so each takes extra fields as they are.
 """
@@ -75,6 +75,16 @@ def resource_slice(driver: str, node_name: str, devices: Iterable[Object], **spe
 def exactly(name: str, class_name: str, **fields: Any) -> Object:
     """A request for exactly one kind of device; one device unless `count` or `allocationMode` say otherwise."""
     return {"name": name, "exactly": {"deviceClassName": class_name} | fields}
+
+
+def policy(name: str, *pools: Mapping[str, str], **spec: Any) -> Object:
+    """An AllocationPolicy that owns pools, each as {"driver": …} with "pool" for a single one."""
+    return {
+        "apiVersion": "dra-operator.io/v1alpha1",
+        "kind": "AllocationPolicy",
+        "metadata": {"name": name},
+        "spec": {"pools": [dict(pool) for pool in pools]} | spec,
+    }
 
 
 def claim_template(name: str, *requests: Object, **devices: Any) -> Object:

@@ -15,10 +15,12 @@ import pytest
 
 from tests.e2e.harness.build import Binaries, ensure_binaries
 from tests.e2e.harness.cluster import ControlPlane, Options
+from tests.e2e.harness.operator_process import OperatorProcess, install
 from tests.e2e.harness.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from _pytest.capture import CaptureManager
 
@@ -27,12 +29,18 @@ if TYPE_CHECKING:
 __all__ = [
     "control_plane",
     "control_plane_without_claim_controller",
+    "enabled",
     "kubectl",
     "namespace",
+    "operator",
+    "operator_flags",
+    "operator_kubeconfig",
+    "served",
     "shared_control_plane",
     "workspace",
 ]
 
+ENABLED = {"dra-operator.io/enabled": "true"}
 WITHOUT_CLAIM_CONTROLLER = Options(controllers=("*", "-resourceclaim-controller"))
 
 _running: pytest.StashKey[dict[str, ControlPlane]] = pytest.StashKey()
@@ -100,6 +108,49 @@ def namespace(workspace: Workspace) -> str:
 def kubectl(workspace: Workspace) -> Kubectl:
     """Administrator's kubectl in the test's own namespace."""
     return workspace.kubectl
+
+
+@pytest.fixture(scope="session")
+def operator_kubeconfig(control_plane: ControlPlane) -> Path:
+    """The shipped manifests applied, and a kubeconfig with exactly the rights that they give."""
+    return install(control_plane)
+
+
+@pytest.fixture
+def enabled(
+    control_plane: ControlPlane,
+    operator_kubeconfig: Path,
+    request: pytest.FixtureRequest,
+) -> Iterator[Workspace]:
+    """A workspace whose pods get the gate; no operator runs for it."""
+    yield from open_workspace(control_plane, request, labels=ENABLED)
+
+
+@pytest.fixture
+def operator_flags() -> tuple[str, ...]:
+    """Flags of `dra-operator run`; a module or class that needs others overrides this fixture."""
+    return ("--settle-seconds=1",)
+
+
+@pytest.fixture
+def operator(
+    control_plane: ControlPlane,
+    operator_kubeconfig: Path,
+    operator_flags: tuple[str, ...],
+) -> Iterator[OperatorProcess]:
+    """The operator, ready, with exactly its shipped rights; one of its own for each test."""
+    with OperatorProcess.start(control_plane, operator_kubeconfig, *operator_flags) as running:
+        yield running
+
+
+@pytest.fixture
+def served(
+    control_plane: ControlPlane,
+    operator: OperatorProcess,
+    request: pytest.FixtureRequest,
+) -> Iterator[Workspace]:
+    """A workspace whose pods get the gate and are served; closed while the operator still runs, which lets its objects go."""
+    yield from open_workspace(control_plane, request, labels=ENABLED)
 
 
 def open_workspace(
