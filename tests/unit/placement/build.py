@@ -20,7 +20,7 @@ from dra_operator.model import (
     ResourceSlice,
     from_object,
 )
-from dra_operator.placement import Placer, PlacementOptions
+from dra_operator.placement import PlacementOptions, Placer
 from dra_operator.placement.options import DEFAULT_MAX_STEPS, always
 
 if TYPE_CHECKING:
