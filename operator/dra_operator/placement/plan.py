@@ -33,7 +33,7 @@ from dra_operator.errors import (
     Unsatisfied,
 )
 from dra_operator.features import DEFAULT_1_37
-from dra_operator.model import OWNED_TAINT
+from dra_operator.model import OWNED_TAINT, POD_CLAIM_NAME
 
 from .candidates import Supply, needs_of
 from .census import Census
@@ -331,11 +331,25 @@ class Placer:
 
 
 def _label(market: _Market, need: Need | None) -> str:
-    """The request as the user finds it; the claim is named where there are several."""
+    """The request as the user finds it; the claim is named only where its name alone is not enough.
+
+    Generated claims go by the name of the pod's entry, which is what the user wrote, and the same for all pods of a template.
+    """
     if need is None:
-        return "claim " + ", ".join(claim.key for claim in market.claims)
-    several = len(market.claims) > 1
-    return f"request {need.request}" + (f" of claim {need.claim}" if several else "")
+        return "claim " + ", ".join(map(_entry_name, market.claims))
+    holders = [claim for claim in market.claims if _has_request(claim, need.request)]
+    if len(holders) == 1:
+        return f"request {need.request}"
+    claim = next(claim for claim in holders if claim.key == need.claim)
+    return f"request {need.request} of claim {_entry_name(claim)}"
+
+
+def _has_request(claim: ResourceClaim, name: str) -> bool:
+    return any(request.name == name for request in claim.spec.devices.requests)
+
+
+def _entry_name(claim: ResourceClaim) -> str:
+    return claim.metadata.annotations.get(POD_CLAIM_NAME) or claim.metadata.name
 
 
 def _blamed(market: _Market, heard: Collector) -> Need | None:

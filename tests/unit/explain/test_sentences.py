@@ -1,0 +1,142 @@
+"""What users read when no node serves their pod: reasons folded, figures, whether waiting helps, the next step."""
+
+from __future__ import annotations
+
+import pytest
+
+from dra_operator.explain import MAX_BYTES, explain
+from dra_operator.placement import Cause, DeviceTally, NodeFinding, Unplaced, Verdict
+
+
+def tally(request: str = "gpu", seen: int = 8, wanted: int = 1, **rejected: int) -> DeviceTally:
+    counts = {reason.replace("_", " "): count for reason, count in rejected.items()}
+    return DeviceTally("ns/c", request, "gpu.example.com", wanted, seen, counts)
+
+
+def shortage(node: str, *, lasting: bool = False, **rejected: int) -> NodeFinding:
+    text = f"node(s) have too few {'' if lasting else 'free '}devices for request gpu"
+    return NodeFinding(node, Cause.DEVICES, text, (tally("gpu", 8, 1, **rejected),), lasting)
+
+
+def test_nodes_and_devices_are_summed_and_the_next_step_is_told() -> None:
+    found = explain(
+        Unplaced(
+            5,
+            (
+                NodeFinding("", Cause.ABSENT, "node(s) have no device for request gpu", lasting=True),
+                shortage("n1", in_use=8),
+                shortage("n2", in_use=5, tainted=3),
+                shortage("n3", in_use=8),
+                NodeFinding("n4", Cause.POD, "node(s) had untolerated taint {a: b}", lasting=True),
+            ),
+        )
+    )
+
+    assert found.verdict is Verdict.NOT_NOW
+    assert found.message == (
+        "0/5 nodes can serve this pod: 3 node(s) have too few free devices for request gpu (class gpu.example.com, 1 wanted, "
+        "24 devices seen: 21 in use, 3 tainted), 1 node(s) have no device for request gpu, 1 node(s) had untolerated taint "
+        "{a: b}. Waiting: the pod goes on by itself as soon as that changes; to go on at once, end a pod that holds such "
+        "devices or add some."
+    )
+
+
+def test_a_finding_for_many_nodes_counts_them_all() -> None:
+    missing = NodeFinding(
+        "", Cause.ABSENT, "node(s) have no device for request gpu", (tally(seen=0),), lasting=True, count=7
+    )
+
+    assert explain(Unplaced(7, (missing,))).message == (
+        "0/7 nodes can serve this pod: 7 node(s) have no device for request gpu (class gpu.example.com, 1 wanted, 0 devices "
+        "seen). Waiting will not help; check the class and the selectors against the published devices (kubectl get "
+        "resourceslices -o yaml), and that the driver runs on its nodes."
+    )
+
+
+def test_alternatives_of_a_prioritized_list_are_told_apart() -> None:
+    text = "node(s) have too few free devices for request r"
+    finding = NodeFinding("n1", Cause.DEVICES, text, (tally("r/big", in_use=8), tally("r/small", in_use=2)))
+
+    assert (
+        "(r/big: class gpu.example.com, 1 wanted, 8 devices seen: 8 in use; "
+        "r/small: class gpu.example.com, 1 wanted, 8 devices seen: 2 in use)"
+    ) in explain(Unplaced(1, (finding,))).message
+
+
+def test_a_request_for_all_devices_says_so() -> None:
+    finding = NodeFinding("n1", Cause.DEVICES, "node(s) have too few", (tally(wanted=0),))
+
+    assert "class gpu.example.com, all wanted, 8 devices seen" in explain(Unplaced(1, (finding,))).message
+
+
+def test_rare_reasons_of_devices_are_only_counted() -> None:
+    finding = shortage("n1", a=5, b=4, c=3, d=2, e=1)
+
+    assert "5 a, 4 b, 3 c, 3 for other reasons)" in explain(Unplaced(1, (finding,))).message
+
+
+@pytest.mark.parametrize(
+    ("finding", "verdict", "words"),
+    [
+        (shortage("n1", lasting=True), Verdict.NEVER, "Waiting will not help; ask for fewer devices a node"),
+        (
+            NodeFinding("n1", Cause.LIMIT, "node(s) where the search gave up after 9 steps"),
+            Verdict.GAVE_UP,
+            "a solution may exist; make the claim easier",
+        ),
+        (NodeFinding("n1", Cause.ROOM, "Insufficient cpu"), Verdict.NOT_NOW, "free resources on those nodes"),
+        (
+            NodeFinding("n1", Cause.ROOM, "Insufficient cpu", lasting=True),
+            Verdict.NEVER,
+            "lower the pod's resource requests",
+        ),
+        (
+            NodeFinding("n1", Cause.POD, "node(s) had …", lasting=True),
+            Verdict.NEVER,
+            "change the pod's tolerations",
+        ),
+        (
+            NodeFinding("n1", Cause.STATE, "node(s) were not ready"),
+            Verdict.NOT_NOW,
+            "uncordon or mend a node",
+        ),
+    ],
+)
+def test_the_verdict_and_the_next_step_fit_the_cause(
+    finding: NodeFinding, verdict: Verdict, words: str
+) -> None:
+    found = explain(Unplaced(1, (finding,)))
+
+    assert found.verdict is verdict
+    assert words in found.message
+
+
+def test_one_node_that_may_come_free_makes_it_not_now() -> None:
+    findings = (shortage("n1", lasting=True), NodeFinding("n2", Cause.ROOM, "Insufficient cpu"))
+
+    assert explain(Unplaced(2, findings)).verdict is Verdict.NOT_NOW
+
+
+def test_a_cluster_without_nodes_is_told_to_get_some() -> None:
+    assert explain(Unplaced(0, ())).message == (
+        "0/0 nodes can serve this pod. Waiting will not help; add nodes."
+    )
+
+
+def test_a_text_never_exceeds_an_event_and_keeps_its_end() -> None:
+    """An event message holds 1024 bytes."""
+    findings = tuple(
+        NodeFinding(f"n{index}", Cause.FAULT, f"node(s) where pool ünïcödé-{index} is invalid: {'x' * 300}")
+        for index in range(50)
+    )
+    message = explain(Unplaced(50, findings)).message
+
+    assert len(message.encode()) <= MAX_BYTES
+    assert "more reason(s). Waiting:" in message
+
+
+def test_the_most_frequent_reason_comes_first_whatever_the_order_of_nodes() -> None:
+    one = NodeFinding("n1", Cause.ROOM, "Insufficient cpu")
+    two = [NodeFinding(name, Cause.ROOM, "Insufficient memory") for name in ("n2", "n3")]
+
+    assert explain(Unplaced(3, (one, *two))) == explain(Unplaced(3, (*two, one)))
