@@ -20,17 +20,21 @@ from tests.e2e.harness.plugin import (
     served,
     workspace,
 )
+from tests.e2e.operator_fixtures import managed, module_operator, ungated
 
 __all__ = [
     "control_plane",
     "control_plane_without_claim_controller",
     "enabled",
     "kubectl",
+    "managed",
+    "module_operator",
     "namespace",
     "operator",
     "operator_flags",
     "operator_kubeconfig",
     "served",
+    "ungated",
     "workspace",
 ]
 
