@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from dra_operator.errors import CelError, CelRuntimeError
 
@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 MAX_SELECTORS: Final = 2048
 """Compiled expressions kept; the least recently used goes first. Arbitrary: far more than clusters have."""
 
+MAX_ANSWERS: Final = 5_000_000
+"""Answers kept, some 100 bytes each; enough for 100 selectors over 50,000 devices."""
+
+T = TypeVar("T")
+
 HINT: Final = ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional fields"
 
 
@@ -39,30 +44,39 @@ def with_hint(text: str) -> str:
     return text + HINT if "no such key: " in text else text
 
 
-class _PerSlice:
-    """Values that belong to slice objects, by identity, dropped with them."""
+class _PerDevice(Generic[T]):
+    """Values that belong to the devices of slice objects, by identity, dropped with the slices."""
 
     def __init__(self) -> None:
-        self._by_id: dict[int, tuple[weakref.ref[ResourceSlice], dict[Any, Any]]] = {}
+        self._by_slice: dict[int, tuple[weakref.ref[ResourceSlice], dict[str, tuple[Device, T]]]] = {}
 
-    def of(self, slice_: ResourceSlice) -> dict[Any, Any]:
-        """The values of this slice object."""
+    def get(self, slice_: ResourceSlice, device: Device) -> T | None:
+        """The value kept for this device of this slice object."""
+        entry = self._by_slice.get(id(slice_))
+        found = entry[1].get(device.name) if entry is not None and entry[0]() is slice_ else None
+        return found[1] if found is not None and found[0] is device else None
+
+    def put(self, slice_: ResourceSlice, device: Device, value: T) -> T:
+        """Keep a value as long as the slice object lives."""
         key = id(slice_)
-        entry = self._by_id.get(key)
-        if entry is not None and entry[0]() is slice_:
-            return entry[1]
-        values: dict[Any, Any] = {}
-        self._by_id[key] = (weakref.ref(slice_, lambda _: self._by_id.pop(key, None)), values)
-        return values
+        entry = self._by_slice.get(key)
+        if entry is None or entry[0]() is not slice_:
+            entry = self._by_slice[key] = (weakref.ref(slice_, lambda _: self._by_slice.pop(key, None)), {})
+        entry[1][device.name] = (device, value)
+        return value
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._by_slice.clear()
 
 
 class _Selector:
     """A compiled expression; fulfils `Selector`."""
 
-    def __init__(self, program: Program, inputs: _PerSlice) -> None:
+    def __init__(self, program: Program, owner: CelPythonCompiler) -> None:
         self._program = program
-        self._inputs = inputs
-        self._answers = _PerSlice()
+        self._owner = owner
+        self.answers: _PerDevice[bool | CelError] = _PerDevice()
 
     def matches(self, slice_: ResourceSlice, device: Device) -> bool:
         """Whether the device meets the expression.
@@ -71,21 +85,17 @@ class _Selector:
             CelRuntimeError: the expression fails on this device, or gives no bool.
             CelUnsupported: the engine cannot tell.
         """
-        answers = self._answers.of(slice_)
-        answer: bool | CelError | None = answers.get(device.name)
+        answer = self.answers.get(slice_, device)
         if answer is None:
-            answer = answers[device.name] = self._answer(slice_, device)
+            self._owner.count()
+            answer = self.answers.put(slice_, device, self._answer(slice_, device))
         if isinstance(answer, CelError):
             raise type(answer)(*answer.args)
         return answer
 
     def _answer(self, slice_: ResourceSlice, device: Device) -> bool | CelError:
-        inputs = self._inputs.of(slice_)
-        seen: DeviceInput | None = inputs.get(device.name)
-        if seen is None:
-            seen = inputs[device.name] = device_input(slice_, device)
         try:
-            return evaluate(self._program, seen)
+            return evaluate(self._program, self._owner.seen(slice_, device))
         except CelError as error:
             return type(error)(*error.args)
 
@@ -130,13 +140,18 @@ class CelPythonCompiler:
 
     Args:
         environment: gives the names that expressions may use; the default is what the scheduler does (alloc L-6).
+        max_answers: how many answers to keep; all are forgotten when there are more.
     """
 
     def __init__(
-        self, environment: Callable[[Features], Environment] = lambda _: stored_expressions()
+        self,
+        environment: Callable[[Features], Environment] = lambda _: stored_expressions(),
+        max_answers: int = MAX_ANSWERS,
     ) -> None:
         self._environment = environment
-        self._inputs = _PerSlice()
+        self._max_answers = max_answers
+        self._kept = 0
+        self._inputs: _PerDevice[DeviceInput] = _PerDevice()
         self._known: OrderedDict[tuple[str, Environment], _Selector | CelError] = OrderedDict()
 
     def compile(self, expression: str, features: Features) -> _Selector:
@@ -158,8 +173,24 @@ class CelPythonCompiler:
             raise type(found)(*found.args)
         return found
 
+    def seen(self, slice_: ResourceSlice, device: Device) -> DeviceInput:
+        """What expressions see of a device; converted once per slice object."""
+        return self._inputs.get(slice_, device) or self._inputs.put(
+            slice_, device, device_input(slice_, device)
+        )
+
+    def count(self) -> None:
+        """Note that an answer more is kept; makes room when there are too many."""
+        self._kept += 1
+        if self._kept <= self._max_answers:
+            return
+        self._kept = 1
+        for selector in self._known.values():
+            if isinstance(selector, _Selector):
+                selector.answers.clear()
+
     def _compiled(self, expression: str, environment: Environment) -> _Selector | CelError:
         try:
-            return _Selector(compile_program(expression, environment), self._inputs)
+            return _Selector(compile_program(expression, environment), self)
         except CelError as error:
             return type(error)(*error.args)

@@ -103,6 +103,13 @@ def _start(token: lark.Token | Branch) -> int:
     return position or 0
 
 
+def _plain_name(tree: lark.Token | Branch) -> str:
+    """The name that a branch consists of, or nothing."""
+    while isinstance(tree, lark.Tree) and len(tree.children) == 1:
+        tree = tree.children[0]
+    return str(tree) if isinstance(tree, lark.Token) and tree.type == "IDENT" else ""
+
+
 def _is(child: lark.Token | Branch, value: str) -> bool:
     return isinstance(child, lark.Token) and child.value == value
 
@@ -273,17 +280,13 @@ class _Reader:
             return syntax.OptionalMap(
                 self.node(target), variable, self.node(arguments[1]), at, flat=name == "optFlatMap"
             )
-        if name == "bind" and count == 3 and self._names_cel(target):  # noqa: PLR2004 -- a variable, a value, a body
+        if name == "bind" and count == 3 and _plain_name(target) == "cel":  # noqa: PLR2004 -- a variable, a value, a body
             return syntax.Bind(
                 self._variable(arguments[0]), self.node(arguments[1]), self.node(arguments[2]), at
             )
         if (name in _TWO_VARIABLES and count in {3, 4}) or name in {"transformMapEntry", "sortBy"}:
             raise unsupported(f"the macro {name}() with {count} arguments")
         return None
-
-    def _names_cel(self, target: lark.Token | Branch) -> bool:
-        node = self.node(target)
-        return isinstance(node, syntax.Ident) and node.name == "cel"
 
     def _fold(self, name: str, target: lark.Token | Branch, arguments: tuple[Branch, ...], at: int) -> Node:
         where = self.node(arguments[1]) if len(arguments) == 3 else None  # noqa: PLR2004 -- map with a predicate
@@ -292,7 +295,7 @@ class _Reader:
         )
 
     def _variable(self, argument: Branch) -> str:
-        node = self.node(argument)
-        if not isinstance(node, syntax.Ident):
+        name = _plain_name(argument)
+        if not name or name in RESERVED | KEYWORDS:
             raise self._fault(_start(argument), "argument must be a simple name")
-        return node.name
+        return name
