@@ -69,7 +69,7 @@ async def test_updates_own_fields_too(api: Client) -> None:
     (await api.create(CONFIG, config(data={"a": "1"}), fieldManager="creator")).ok()
     refused = await api.apply(f"{CONFIG}/c", _applied(a="2"), "two")
     assert refused.code == 409
-    assert refused.causes[0]["message"].startswith('conflict with "creator" using v1 at ')
+    assert refused.causes[0]["message"] == 'conflict with "creator" using v1'
 
 
 async def test_apply_needs_a_field_manager(api: Client) -> None:
@@ -128,8 +128,34 @@ async def test_applied_finalizers_are_a_set(api: Client) -> None:
     assert back.meta["finalizers"] == ["example.com/a"]
 
 
-async def test_re_apply_without_defaulted_fields_changes_nothing(api: Client) -> None:
-    """A spec that was defaulted at creation is not seen as changed when it is applied again."""
+async def test_defaults_make_an_atomic_list_conflict_with_its_creator(api: Client) -> None:
+    """Apply compares with the defaulted object: an undefaulted configuration of another manager differs."""
+    (await api.create(CLAIM, claim(), fieldManager="creator")).ok()
+    refused = await api.apply(f"{CLAIM}/claim", claim(), "two")
+    assert refused.causes == [
+        {
+            "reason": "FieldManagerConflict",
+            "message": 'conflict with "creator" using resource.k8s.io/v1',
+            "field": ".spec.devices.requests",
+        }
+    ]
+
+
+async def test_managed_fields_can_be_handed_over_by_patch(api: Client) -> None:
+    """What kubectl does when it moves from client-side to server-side apply."""
+    created = (await api.create(CONFIG, config(data={"a": "1"}), fieldManager="old")).ok()
+    entry = {**created.meta["managedFields"][0], "manager": "new", "operation": "Apply"}
+    (
+        await api.json_patch(
+            f"{CONFIG}/c", [{"op": "replace", "path": "/metadata/managedFields", "value": [entry]}]
+        )
+    ).ok()
+    left = (await api.apply(f"{CONFIG}/c", _applied(b="2"), "new")).ok()
+    assert left.body["data"] == {"b": "2"}
+
+
+async def test_re_apply_of_a_claim_without_its_defaults_is_no_change(api: Client) -> None:
+    """The spec is immutable (cp V-20), and lists of requests are atomic: defaults must not make them differ."""
     body = claim()
     (await api.apply(f"{CLAIM}/claim", body, "one")).ok()
     (await api.apply(f"{CLAIM}/claim", body, "one")).ok()

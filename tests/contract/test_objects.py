@@ -75,10 +75,11 @@ async def test_create_with_a_bad_name_is_invalid(api: Client) -> None:
     ]
 
 
-async def test_create_with_a_resource_version_is_a_bad_request(api: Client) -> None:
+async def test_create_with_a_resource_version_is_refused(api: Client) -> None:
+    """With 500, of all codes."""
     refused = await api.create(CONFIG, config(resourceVersion="1"))
     assert (refused.code, refused.body["message"]) == (
-        400,
+        500,
         "resourceVersion should not be set on objects to be created",
     )
 

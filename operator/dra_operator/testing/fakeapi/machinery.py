@@ -169,7 +169,7 @@ class Machinery:
             kind, live.obj["metadata"]["name"], _update_causes(kind, new, live.obj, options.subresource)
         )
         if not owned:
-            new = with_metadata(new, managedFields=meta(live.obj).get("managedFields"))
+            new = with_metadata(new, managedFields=_managers_so_far(new, live.obj))
         if same(new, live.obj):
             return live
         if (kind.generation or kind.custom) and payload(new) != payload(live.obj):
@@ -302,3 +302,11 @@ def _update_causes(kind: Kind, new: Obj, old: Obj, subresource: str) -> list[fai
     strategy = strategy_of(kind)
     check = strategy.check_status if subresource == "status" else strategy.check_update
     return [*check_metadata(kind, new), *check_metadata_update(new, old), *check(new, old)]
+
+
+def _managers_so_far(new: Obj, old: Obj) -> list[Obj] | None:
+    """The managedFields that a writer sent, if any; `[{}]` is the request to forget them."""
+    sent = meta(new).get("managedFields")
+    if sent == [{}]:
+        return None
+    return sent or meta(old).get("managedFields")

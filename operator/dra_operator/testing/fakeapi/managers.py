@@ -80,12 +80,15 @@ def taken(owners: Ownership, paths: Iterable[FieldPath], but: Manager) -> None:
 
 
 def updated(kind: Kind, old: Obj | None, new: Obj, manager: Manager, time: str) -> Obj:
-    """`new` with the managedFields that follow when `manager` turns `old` into it by anything but apply."""
+    """`new` with the managedFields that follow when `manager` turns `old` into it by anything but apply.
+
+    Ownership so far is what `new` carries: the live object's, or what the writer put there to hand fields over.
+    """
     before = leaves(kind, old) if old else {}
     after = leaves(kind, new)
     changed = {path for path, value in after.items() if path not in before or before[path] != value}
     gone = before.keys() - after.keys()
-    owners = ownership(old) if old else {}
+    owners = ownership(new)
     if changed:
         mine = owners.setdefault(manager, Owned(kind.api_version, time))
         mine.paths |= changed

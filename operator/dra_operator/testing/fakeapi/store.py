@@ -17,6 +17,9 @@ from dra_operator.testing.fakeapi.objects import Key, Obj, Raw, Resource, encode
 HISTORY = 4096
 """Changes kept for each resource. Arbitrary; a real server keeps at least 100 and grows with the rate of change."""
 
+FIRST_VERSION = 100
+"""Where the counter starts, so that there are versions too old to watch from, as on a server that was restarted."""
+
 
 @dataclass(frozen=True, slots=True)
 class Record:
@@ -85,7 +88,7 @@ class Store:
     """All objects of one server."""
 
     def __init__(self, history: int = HISTORY) -> None:
-        self.version = 1
+        self.version = FIRST_VERSION
         self._limit = history
         self._objects: dict[Resource, dict[Key, Record]] = defaultdict(dict)
         self._histories: dict[Resource, History] = {}
@@ -126,7 +129,7 @@ class Store:
         """The changes of one resource."""
         found = self._histories.get(resource)
         if found is None:
-            found = self._histories[resource] = History(self._limit, forgotten=1)
+            found = self._histories[resource] = History(self._limit, forgotten=FIRST_VERSION)
         return found
 
     def compact(self) -> None:
