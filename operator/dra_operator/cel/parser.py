@@ -98,9 +98,11 @@ def _syntax_fault(text: str, error: UnexpectedInput) -> CelCompileError:
     return fault(text, at, f"Syntax error: unexpected {found!r}")
 
 
-def _start(token: lark.Token | Branch) -> int:
-    position = token.start_pos if isinstance(token, lark.Token) else token.meta.start_pos
-    return position or 0
+def _start(tree: lark.Token | Branch) -> int:
+    """Where a branch begins in the text: at its first token."""
+    while isinstance(tree, lark.Tree):
+        tree = tree.children[0]
+    return tree.start_pos or 0
 
 
 def _plain_name(tree: lark.Token | Branch) -> str:

@@ -1,0 +1,101 @@
+"""What does not compile, and in which words (alloc L-4; upstream's checker and validators)."""
+
+from __future__ import annotations
+
+import pytest
+
+from dra_operator.cel import CelPythonCompiler
+from dra_operator.cel.environment import new_expressions
+from dra_operator.errors import CelCompileError
+from dra_operator.features import DEFAULT_1_37, Features
+
+from .build import COMPILER
+
+REFUSED = {
+    "noSuchVar": "1:1: undeclared reference to 'noSuchVar' (in container '')",
+    "True": "undeclared reference to 'True'",
+    "undefinedFn(1)": "1:12: undeclared reference to 'undefinedFn'",
+    "device.driver.foo()": "1:18: undeclared reference to 'foo'",
+    "math.abs(-1) == 1": "1:1: undeclared reference to 'math'",
+    "[1].all(x, x > 0) && x > 0": "undeclared reference to 'x'",
+    "device.name == 'x'": "1:7: undefined field 'name'",
+    "has(device.nothing)": "1:4: undefined field 'nothing'",
+    "device.driver.x": "type 'string' does not support field selection",
+    "device.driver": "must evaluate to bool or the unknown type, not string",
+    "device": "must evaluate to bool or the unknown type, not kubernetes.DRADevice",
+    "1": "must evaluate to bool or the unknown type, not int",
+    "device.attributes": "must evaluate to bool or the unknown type, not map(string, map(string, dyn))",
+    "1 == 1.0": "1:3: found no matching overload for '_==_' applied to '(int, double)'",
+    "[1] == [1.0]": "applied to '(list(int), list(double))'",
+    "device.driver + 1 == 'x'": "found no matching overload for '_+_' applied to '(string, int)'",
+    "1 < 2 < 3": "applied to '(bool, int)'",
+    "device['driver'] == 'x'": "found no matching overload for '_[_]' applied to '(kubernetes.DRADevice, string)'",
+    "device.attributes[1].size() == 0": "applied to '(map(string, map(string, dyn)), int)'",
+    "device.capacity['d'].m > quantity('1')": "applied to '(kubernetes.Quantity, kubernetes.Quantity)'",
+    "device.capacity['d'].m.sign() == 1": "found no matching overload for 'sign' applied to 'kubernetes.Quantity.()'",
+    "quantity('1').compareTo('1') == 0": "applied to 'kubernetes.Quantity.(string)'",
+    "true && 1": "1:9: expected type 'bool' but found 'int'",
+    "[1].all(x, x)": "expected type 'bool' but found 'int'",
+    "1 ? true : false": "found no matching overload for '_?_:_' applied to '(int, bool, bool)'",
+    "true ? 1 : 'a'": "found no matching overload for '_?_:_'",
+    "[1, 'a'].size() == 2": "1:5: expected type 'int' but found 'string'",
+    "[1, device.attributes['d'].x].size() == 2": "expected type 'int' but found 'dyn'",
+    "{1: 'a', 'b': 'c'}.size() == 2": "expected type 'int' but found 'string'",
+    "device.driver.all(x, x == 'a')": "cannot be range of a comprehension",
+    "device.driver.matches('[')": "1:23: invalid matches argument",
+    "int('x') == 1": "program instantiation failed: type conversion error from 'string' to 'int'",
+    "has(device)": "invalid argument to has() macro",
+    "[1].all(x.y, true)": "argument must be a simple name",
+    "9223372036854775808 > 1": "1:1: invalid int literal",
+    "18446744073709551616u > 1u": "invalid uint literal",
+    "1e999 > 1.0": "invalid double literal",
+    "'\\q' == 'q'": "invalid escape",
+    "'\\ud800' == ''": "invalid escape",
+    "if": "reserved identifier: if",
+    "?!": "1:1: Syntax error",
+    "device.attributes['x'": "1:22: Syntax error",
+    "not true": "1:5: Syntax error",
+    "device.in == 1": "Syntax error",
+    "'open": "Syntax error",
+    "": "Syntax error",
+    "[1].optMap(x, x).hasValue()": "found no matching overload for 'hasValue'",
+    "[?1].size() == 1": "expected type 'optional_type(int)' but found 'int'",
+    "'x' == '" + "x" * 10240 + "'": "expression size exceeds limit of 10240 bytes",
+}
+
+
+@pytest.mark.parametrize(("expression", "message"), REFUSED.items())
+def test_does_not_compile(expression: str, message: str) -> None:
+    with pytest.raises(CelCompileError) as caught:
+        COMPILER.compile(expression, DEFAULT_1_37)
+    assert message in str(caught.value)
+
+
+def test_a_fault_shows_the_line_and_a_caret() -> None:
+    with pytest.raises(CelCompileError) as caught:
+        COMPILER.compile("true &&\n  noSuchVar", DEFAULT_1_37)
+    assert str(caught.value) == (
+        "compilation failed: ERROR: <input>:2:3: undeclared reference to 'noSuchVar' (in container '')\n"
+        " |   noSuchVar\n"
+        " | ..^"
+    )
+
+
+GATED = {
+    "device.allowMultipleAllocations": "undefined field 'allowMultipleAllocations'",
+    "device.attributes['d'].x.includes(1)": "undeclared reference to 'includes'",
+    "device.attributes['d'].x.exists(y, y == 1)": "expression of type 'any' cannot be range of a comprehension",
+    "device.attributes['d'].x.y": "must evaluate to bool or the unknown type, not dyn",
+}
+
+
+@pytest.mark.parametrize(("expression", "message"), GATED.items())
+def test_new_expressions_honour_gates_and_stored_ones_do_not(expression: str, message: str) -> None:
+    """Alloc L-6, L-9: the scheduler compiles stored expressions whatever the gates say."""
+    new = CelPythonCompiler(new_expressions)
+    everything = Features(consumable_capacity=True, list_type_attributes=True)
+    with pytest.raises(CelCompileError) as caught:
+        new.compile(expression, Features())
+    assert message in str(caught.value)
+    for compiler, features in ((new, everything), (COMPILER, Features())):
+        compiler.compile(expression, features)
