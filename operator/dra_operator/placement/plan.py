@@ -9,39 +9,21 @@ wrong with a node spoils that node, what is wrong with a claim spoils the pod.
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
-from dra_operator.allocator import (
-    SILENT,
-    Allocator,
-    Collector,
-    Inputs,
-    Options,
-    RequestRef,
-    selector_matches,
-)
-from dra_operator.errors import (
-    CelCompileError,
-    CelError,
-    FeatureUnsupported,
-    InvalidInput,
-    NodeFailure,
-    NoSolution,
-    SearchLimitReached,
-    Unsatisfied,
-)
+from dra_operator.allocator import Inputs, Options, selector_matches
+from dra_operator.errors import CelCompileError, CelError, FeatureUnsupported, InvalidInput
 from dra_operator.features import DEFAULT_1_37
-from dra_operator.model import OWNED_TAINT, POD_CLAIM_NAME
+from dra_operator.model import OWNED_TAINT
 
-from .candidates import Supply, needs_of
+from .candidates import needs_of
 from .census import Census
-from .findings import tallies
 from .intake import Intake
+from .market import Market, NodeError
 from .nodes import node_reason
 from .options import PlacementOptions
-from .outcomes import Allocate, Cause, ClaimDecision, NodeFinding, Plan, Refuse, Unplaced, Wait
+from .outcomes import Allocate, Cause, NodeFinding, Plan, Refuse, Unplaced, Wait
 from .ownership import Rules
 from .resources import demand_of, dra_resource_names
 
@@ -49,39 +31,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from dra_operator.cel.interface import SelectorCompiler
-    from dra_operator.cluster import Change, Cluster, RestrictedSlices
+    from dra_operator.cluster import Change, Cluster
     from dra_operator.features import Features
-    from dra_operator.model import Node, Pod, PoolId, ResourceClaim, ResourceSlice
+    from dra_operator.model import Node, Pod, PoolId, ResourceClaim
 
     from .candidates import Need
+    from .market import Teller
     from .outcomes import Classification, Decision, Outcome
     from .resources import Demand
 
-
-@dataclass(frozen=True, slots=True)
-class _Market:
-    """The claims of one side and the pools that they can be served from."""
-
-    claims: tuple[ResourceClaim, ...]
-    view: RestrictedSlices
-    supply: Supply
-    inputs: Inputs
-    options: Options
-
-
-_Markets: TypeAlias = tuple[_Market, _Market]
+_Markets: TypeAlias = tuple[Market, Market]
 """Ours and theirs."""
-
-_VALIDATION_STEPS: Final = 1
-"""A search that is only asked whether the claims are valid ends at once."""
-
-
-class _NodeError(Exception):
-    """A node does not serve the pod; carries the finding. Never leaves this module."""
-
-    def __init__(self, finding: NodeFinding) -> None:
-        super().__init__(finding.text)
-        self.finding = finding
 
 
 class Placer:
@@ -166,132 +126,65 @@ class Placer:
 
     def _search(self, pod: Pod, work: Allocate) -> Plan | Unplaced:
         markets = self._markets(work)
-        names, findings = self._candidates(work, markets)
+        names, tellers = self._candidates(work, markets)
         failures: list[CelError] = []
         demand = demand_of(pod)
         for name in names:
             try:
                 return self._try_node(pod, work, markets, (self._cluster.nodes[name], demand))
-            except _NodeError as error:
-                findings.append(error.finding)
+            except NodeError as error:
+                tellers.append(error.tell)
             except CelCompileError:
                 raise
             except CelError as error:
                 failures.append(error)
-                findings.append(
-                    NodeFinding(name, Cause.FAULT, f"node(s) where a selector fails: {error}", lasting=True)
-                )
+                tellers.append(partial(_selector_failed, name, error))
+        findings = tuple(tell() for tell in tellers)
         if failures and all(finding.lasting for finding in findings):
             raise failures[0]
-        self._validate(markets)
-        return Unplaced(1 if work.bound_node else len(self._nodes), tuple(findings))
+        for market in markets if self._nodes else ():
+            market.validate(self._cluster.nodes[self._nodes[0]])
+        return Unplaced(1 if work.bound_node else len(self._nodes), findings)
 
     def _try_node(self, pod: Pod, work: Allocate, markets: _Markets, place: tuple[Node, Demand]) -> Plan:
-        """The plan for one node.
+        """The plan for one node; the cheap questions first.
 
         Raises:
-            _NodeError: it cannot be.
+            NodeError: it cannot be.
             CelError, InvalidClaim, FeatureUnsupported: from the allocator.
         """
         node, demand = place
-        self._check_claims(work.allocated, node)
+        _check_claims(work.allocated, node)
         for market in markets:
-            self._check_supply(market, node)
+            market.check(node.name)
         if not work.bound_node:
-            usage = self._cluster.node_usage(node.name)
-            found = node_reason(pod, demand, node, usage, self._dra_resources)
-            if found is not None:
-                raise _NodeError(NodeFinding(node.name, found.cause, found.text, lasting=found.lasting))
-        ours, theirs = (self._allocate(market, node) for market in markets)
+            self._check_node(pod, demand, node)
+        ours, theirs = (market.allocate(node) for market in markets)
         return Plan(node.name, ours, work.reserve, theirs)
 
-    def _check_claims(self, allocated: Iterable[ResourceClaim], node: Node) -> None:
-        """Claims that hold an allocation bind the pod to its nodes (alloc H-2, cp S-21)."""
-        for claim in allocated:
-            selector = claim.status.allocation.node_selector if claim.status.allocation else None
-            if selector is not None and not selector_matches(selector, node):
-                text = f"node(s) cannot reach the devices that claim {claim.key} holds"
-                raise _NodeError(NodeFinding(node.name, Cause.CLAIM, text, lasting=True))
+    def _check_node(self, pod: Pod, demand: Demand, node: Node) -> None:
+        usage = self._cluster.node_usage(node.name)
+        found = node_reason(pod, demand, node, usage, self._dra_resources)
+        if found is not None:
+            raise NodeError(partial(NodeFinding, node.name, found.cause, found.text, (), found.lasting))
 
-    def _check_supply(self, market: _Market, node: Node) -> None:
-        need = market.supply.lacking(node.name)
-        if need is not None:
-            lasting = market.supply.is_hopeless(need, node.name)
-            raise _NodeError(self._shortage(market, need, node.name, lasting=lasting))
-
-    def _allocate(self, market: _Market, node: Node) -> tuple[ClaimDecision, ...]:
-        if not market.claims:
-            return ()
-        try:
-            results = Allocator(market.inputs, market.options, SILENT).allocate(node, market.claims)
-        except NoSolution as error:
-            raise _NodeError(self._conflict(market, node)) from error
-        except NodeFailure as error:
-            raise _NodeError(NodeFinding(node.name, Cause.FAULT, f"node(s) where {error}")) from error
-        except SearchLimitReached as error:
-            text = f"node(s) where the search gave up after {error.steps} steps"
-            raise _NodeError(NodeFinding(node.name, Cause.LIMIT, text)) from error
-        return tuple(map(ClaimDecision, market.claims, results))
-
-    def _validate(self, markets: _Markets) -> None:
-        """Have the allocator say what is wrong with the claims themselves, even if no node was worth a search.
-
-        Raises:
-            InvalidClaim, FeatureUnsupported: that is why the pod will never be served.
-        """
-        for market in markets:
-            if market.claims and self._nodes:
-                options = Options(ignored_taints=market.options.ignored_taints, max_steps=_VALIDATION_STEPS)
-                node = self._cluster.nodes[self._nodes[0]]
-                with suppress(Unsatisfied, CelError):
-                    Allocator(market.inputs, options, SILENT).allocate(node, market.claims)
-
-    # --- candidates
-
-    def _candidates(self, work: Allocate, markets: _Markets) -> tuple[Sequence[str], list[NodeFinding]]:
-        """Names of the nodes to try, in order, and a finding for those that are left out at once."""
+    def _candidates(self, work: Allocate, markets: _Markets) -> tuple[Sequence[str], list[Teller]]:
+        """Names of the nodes to try, in order, and findings for those that are left out at once."""
         if work.bound_node:
-            known = work.bound_node in self._cluster.nodes
-            finding = NodeFinding(
-                work.bound_node, Cause.STATE, f"node(s) not known: {work.bound_node}", lasting=True
-            )
-            return ((work.bound_node,), []) if known else ((), [finding])
-        local = [(found, market) for market in markets if (found := market.supply.local_nodes()) is not None]
+            return self._bound_candidate(work.bound_node)
+        local = [(found, market) for market in markets if (found := market.local_nodes()) is not None]
         if not local:
             return self._nodes, []
         (names, need), market = min(local, key=lambda item: len(item[0][0]))
         chosen = sorted(name for name in names if name in self._cluster.nodes)
         left_out = len(self._nodes) - len(chosen)
-        if not left_out:
-            return chosen, []
-        return chosen, [self._absence(market, need, left_out, nowhere=not chosen)]
+        absence = partial(market.absence, need, left_out, nowhere=not chosen)
+        return chosen, [absence] if left_out else []
 
-    # --- findings
-
-    def _absence(self, market: _Market, need: Need, count: int, *, nowhere: bool) -> NodeFinding:
-        text = f"node(s) have no device for {_label(market, need)}"
-        slices = market.view.all() if nowhere else ()
-        found = tallies(self._census, need, slices, market.inputs.allocated.devices)
-        return NodeFinding("", Cause.ABSENT, text, found, lasting=True, count=count)
-
-    def _shortage(self, market: _Market, need: Need, node_name: str, *, lasting: bool) -> NodeFinding:
-        text = f"node(s) have too few {'' if lasting else 'free '}devices for {_label(market, need)}"
-        found = tallies(self._census, need, self._visible(market, node_name), market.inputs.allocated.devices)
-        return NodeFinding(node_name, Cause.DEVICES, text, found, lasting=lasting)
-
-    def _conflict(self, market: _Market, node: Node) -> NodeFinding:
-        """Why the search failed: it is repeated with somebody listening, which success never pays for."""
-        heard = Collector()
-        with suppress(Unsatisfied):
-            Allocator(market.inputs, market.options, heard).allocate(node, market.claims)
-        need = _blamed(market, heard)
-        text = f"node(s) have no combination of free devices for {_label(market, need)}"
-        visible = self._visible(market, node.name)
-        found = tallies(self._census, need, visible, market.inputs.allocated.devices, heard) if need else ()
-        return NodeFinding(node.name, Cause.COMBINATION, text, found)
-
-    def _visible(self, market: _Market, node_name: str) -> Sequence[ResourceSlice]:
-        return (*market.view.on_node(node_name), *market.view.shared())
+    def _bound_candidate(self, name: str) -> tuple[Sequence[str], list[Teller]]:
+        if name in self._cluster.nodes:
+            return (name,), []
+        return (), [partial(NodeFinding, name, Cause.STATE, f"node(s) not known: {name}", (), lasting=True)]
 
     # --- pools that settle
 
@@ -308,20 +201,20 @@ class Placer:
 
     def _markets(self, work: Allocate) -> _Markets:
         owned = frozenset({OWNED_TAINT})
-        ours = self._market(
-            work.ours, self._may_allocate, Options(ignored_taints=owned, max_steps=self._options.max_steps)
+        limit = self._options.max_steps
+        ours = Options(ignored_taints=owned, max_steps=limit)
+        return (
+            self._market(work.ours, self._may_allocate, ours),
+            self._market(work.theirs, self._is_theirs, Options(max_steps=limit)),
         )
-        theirs = self._market(work.theirs, self._is_theirs, Options(max_steps=self._options.max_steps))
-        return ours, theirs
 
     def _market(
-        self, claims: tuple[ResourceClaim, ...], includes: Callable[[PoolId], bool], options: Options
-    ) -> _Market:
+        self, claims: Sequence[ResourceClaim], includes: Callable[[PoolId], bool], options: Options
+    ) -> Market:
         view = self._cluster.slices.view(includes)
         allocated = self._cluster.allocated_state()
         inputs = Inputs(self._features, self._cluster.classes, view, allocated, self._compiler)
-        supply = Supply(self._census, view.includes, allocated.devices, needs_of(claims))
-        return _Market(claims, view, supply, inputs, options)
+        return Market(self._census, view, inputs, options, claims)
 
     def _may_allocate(self, pool_id: PoolId) -> bool:
         return self._rules.owns(pool_id) and self._options.allocatable(pool_id)
@@ -330,40 +223,17 @@ class Placer:
         return not self._rules.owns(pool_id)
 
 
-def _label(market: _Market, need: Need | None) -> str:
-    """The request as the user finds it; the claim is named only where its name alone is not enough.
-
-    Generated claims go by the name of the pod's entry, which is what the user wrote, and the same for all pods of a template.
-    """
-    if need is None:
-        return "claim " + ", ".join(map(_entry_name, market.claims))
-    holders = [claim for claim in market.claims if _has_request(claim, need.request)]
-    if len(holders) == 1:
-        return f"request {need.request}"
-    claim = next(claim for claim in holders if claim.key == need.claim)
-    return f"request {need.request} of claim {_entry_name(claim)}"
+def _check_claims(allocated: Iterable[ResourceClaim], node: Node) -> None:
+    """Claims that hold an allocation bind the pod to its nodes (alloc H-2, cp S-21)."""
+    for claim in allocated:
+        selector = claim.status.allocation.node_selector if claim.status.allocation else None
+        if selector is not None and not selector_matches(selector, node):
+            text = f"node(s) cannot reach the devices that claim {claim.key} holds"
+            raise NodeError(partial(NodeFinding, node.name, Cause.CLAIM, text, (), lasting=True))
 
 
-def _has_request(claim: ResourceClaim, name: str) -> bool:
-    return any(request.name == name for request in claim.spec.devices.requests)
-
-
-def _entry_name(claim: ResourceClaim) -> str:
-    return claim.metadata.annotations.get(POD_CLAIM_NAME) or claim.metadata.name
-
-
-def _blamed(market: _Market, heard: Collector) -> Need | None:
-    """The need to show: the last that the search could not meet, as everything before it was met at least once."""
-    needs = needs_of(market.claims)
-    reached = [
-        need for need in needs if any(_was_refused(heard, need.claim, form.name) for form in need.forms)
-    ]
-    return next(reversed(reached or needs), None)
-
-
-def _was_refused(heard: Collector, claim: str, name: str) -> bool:
-    ref = RequestRef(claim, name)
-    return ref in heard.devices or ref in heard.requests
+def _selector_failed(node_name: str, error: CelError) -> NodeFinding:
+    return NodeFinding(node_name, Cause.FAULT, f"node(s) where a selector fails: {error}", lasting=True)
 
 
 def _settling_text(need: Need, pool_id: PoolId) -> str:

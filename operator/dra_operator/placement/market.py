@@ -1,0 +1,196 @@
+"""The claims of one side of a pod, and the pools that they can be served from.
+
+`Placer` makes two for each decision: ours from owned pools, kube-scheduler's from the others. A market tells whether a node is
+worth a search, searches it, and says afterwards what went wrong. Findings are made only when they are asked for, as most nodes that
+fail are forgotten when a later one succeeds. It must not look at anything of a node but its devices.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from dra_operator.allocator import SILENT, AllocatedState, Allocator, Collector, Options, RequestRef
+from dra_operator.errors import CelError, NodeFailure, NoSolution, SearchLimitReached, Unsatisfied
+from dra_operator.model import POD_CLAIM_NAME
+
+from .candidates import Supply, needs_of
+from .findings import tallies
+from .outcomes import Cause, ClaimDecision, NodeFinding
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from dra_operator.allocator import Inputs
+    from dra_operator.cluster import RestrictedSlices
+    from dra_operator.model import Node, ResourceClaim, ResourceSlice
+
+    from .candidates import Need
+    from .census import Census
+
+    Teller = Callable[[], NodeFinding]
+
+VALIDATION_STEPS: Final = 1
+"""A search that is only asked whether the claims are valid ends at once."""
+
+
+class NodeError(Exception):
+    """A node does not serve the pod; `tell` makes the finding. Never leaves this package."""
+
+    def __init__(self, tell: Teller) -> None:
+        super().__init__("the node does not serve the pod")
+        self.tell = tell
+
+
+class Market:
+    """One side of one decision.
+
+    Args:
+        census: what is published.
+        view: the slices of the pools that count.
+        inputs: of the allocator, over the same slices.
+        options: of the allocator.
+        claims: unallocated, in pod order; may be empty.
+    """
+
+    def __init__(
+        self,
+        census: Census,
+        view: RestrictedSlices,
+        inputs: Inputs,
+        options: Options,
+        claims: Sequence[ResourceClaim],
+    ) -> None:
+        self._census = census
+        self._view = view
+        self._inputs = inputs
+        self._options = options
+        self._claims = claims
+        self._needs = needs_of(claims)
+        self._supply = Supply(census, view.includes, inputs.allocated.devices, self._needs)
+
+    def check(self, node_name: str) -> None:
+        """Count the node's free devices.
+
+        Raises:
+            NodeError: there are surely too few.
+        """
+        need = self._supply.lacking(node_name)
+        if need is not None:
+            raise NodeError(lambda: self._shortage(need, node_name))
+
+    def allocate(self, node: Node) -> tuple[ClaimDecision, ...]:
+        """Devices for all claims together, on one node.
+
+        Raises:
+            NodeError: there is no solution there, or none was found.
+            CelError, InvalidClaim, FeatureUnsupported: as the allocator raises them.
+        """
+        if not self._claims:
+            return ()
+        try:
+            results = Allocator(self._inputs, self._options, SILENT).allocate(node, self._claims)
+        except NoSolution as error:
+            raise NodeError(lambda: self._conflict(node)) from error
+        except NodeFailure as error:
+            fault = NodeFinding(node.name, Cause.FAULT, f"node(s) where {error}")
+            raise NodeError(lambda: fault) from error
+        except SearchLimitReached as error:
+            text = f"node(s) where the search gave up after {error.steps} steps"
+            limit = NodeFinding(node.name, Cause.LIMIT, text)
+            raise NodeError(lambda: limit) from error
+        return tuple(map(ClaimDecision, self._claims, results))
+
+    def validate(self, node: Node) -> None:
+        """Have the allocator say what is wrong with the claims themselves, even if no node was worth a search.
+
+        Raises:
+            InvalidClaim, FeatureUnsupported: that is why the pod will never be served.
+        """
+        if self._claims:
+            options = Options(ignored_taints=self._options.ignored_taints, max_steps=VALIDATION_STEPS)
+            with suppress(Unsatisfied, CelError):
+                Allocator(self._inputs, options, SILENT).allocate(node, self._claims)
+
+    # --- candidates
+
+    def local_nodes(self) -> tuple[AbstractSet[str], Need] | None:
+        """See `Supply.local_nodes`."""
+        return self._supply.local_nodes()
+
+    def absence(self, need: Need, count: int, *, nowhere: bool) -> NodeFinding:
+        """The finding for nodes that no matching slice names; with figures over all pools if that is every node."""
+        text = f"node(s) have no device for {self._label(need)}"
+        slices = self._view.all() if nowhere else ()
+        found = tallies(self._census, need, slices, self._inputs.allocated.devices) if nowhere else ()
+        return NodeFinding("", Cause.ABSENT, text, found, lasting=True, count=count)
+
+    # --- findings
+
+    def _shortage(self, need: Need, node_name: str) -> NodeFinding:
+        lasting = self._supply.is_hopeless(need, node_name)
+        text = f"node(s) have too few {'' if lasting else 'free '}devices for {self._label(need)}"
+        found = tallies(self._census, need, self._visible(node_name), self._inputs.allocated.devices)
+        return NodeFinding(node_name, Cause.DEVICES, text, found, lasting=lasting)
+
+    def _conflict(self, node: Node) -> NodeFinding:
+        """Why the search failed: it is repeated with somebody listening, which success never pays for."""
+        heard = Collector()
+        with suppress(Unsatisfied):
+            Allocator(self._inputs, self._options, heard).allocate(node, self._claims)
+        need = self._blamed(heard)
+        text = f"node(s) have no combination of free devices for {self._label(need)}"
+        taken = self._inputs.allocated.devices
+        found = tallies(self._census, need, self._visible(node.name), taken, heard) if need else ()
+        return NodeFinding(node.name, Cause.COMBINATION, text, found, lasting=not self._could_serve(node))
+
+    def _could_serve(self, node: Node) -> bool:
+        """Whether the node would serve the claims if nothing were in use; a search that gives up says that it might."""
+        idle = replace(self._inputs, allocated=AllocatedState())
+        try:
+            Allocator(idle, self._options, SILENT).allocate(node, self._claims)
+        except NoSolution:
+            return False
+        except (Unsatisfied, CelError):
+            return True
+        return True
+
+    def _visible(self, node_name: str) -> Sequence[ResourceSlice]:
+        return (*self._view.on_node(node_name), *self._view.shared())
+
+    def _blamed(self, heard: Collector) -> Need | None:
+        """The need to show: the last that the search could not meet, as everything before it was met at least once."""
+        reached = [
+            need
+            for need in self._needs
+            if any(_was_refused(heard, need.claim, form.name) for form in need.forms)
+        ]
+        return next(reversed(reached or self._needs), None)
+
+    def _label(self, need: Need | None) -> str:
+        """The request as the user finds it; the claim is named only where its name alone is not enough.
+
+        Generated claims go by the name of the pod's entry, which is what the user wrote, and the same for all pods of a template.
+        """
+        if need is None:
+            return "claim " + ", ".join(map(_entry_name, self._claims))
+        holders = [claim for claim in self._claims if _has_request(claim, need.request)]
+        if len(holders) == 1:
+            return f"request {need.request}"
+        claim = next(claim for claim in holders if claim.key == need.claim)
+        return f"request {need.request} of claim {_entry_name(claim)}"
+
+
+def _has_request(claim: ResourceClaim, name: str) -> bool:
+    return any(request.name == name for request in claim.spec.devices.requests)
+
+
+def _entry_name(claim: ResourceClaim) -> str:
+    return claim.metadata.annotations.get(POD_CLAIM_NAME) or claim.metadata.name
+
+
+def _was_refused(heard: Collector, claim: str, name: str) -> bool:
+    ref = RequestRef(claim, name)
+    return ref in heard.devices or ref in heard.requests
