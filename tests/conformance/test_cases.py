@@ -1,0 +1,121 @@
+"""Own cases as data: each as upstream 0.37 answers it, and as the product does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dra_operator.allocator import Options
+from dra_operator.cel import default_compiler
+from dra_operator.model import AllocationResult, from_object
+
+from .problems import Case, Expected, UnknownCase, decode_case, read_cases
+from .running import Answer, Verdict, ask, difference, run, verdict
+
+if TYPE_CHECKING:
+    from dra_operator.cel.interface import SelectorCompiler
+
+FOLDER = Path(__file__).parent / "cases"
+CASES = [case for path in sorted(FOLDER.glob("*.jsonl")) for case in read_cases(path)]
+
+RAW = {
+    "id": "one",
+    "expect": {"outcome": "none"},
+    "node": {"metadata": {"name": "n"}},
+    "claims": [{"metadata": {"name": "c"}, "spec": {"devices": {"requests": []}}}],
+}
+
+
+@pytest.fixture(scope="module")
+def compiler() -> SelectorCompiler:
+    return default_compiler()
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_upstreams_answer(case: Case, compiler: SelectorCompiler) -> None:
+    assert verdict(case, compiler) == Verdict()
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_the_products_answer(case: Case, compiler: SelectorCompiler) -> None:
+    """The same, but for the scopes of errors."""
+    before = case.problem.fingerprint()
+    answer = ask(case.problem, compiler, Options())
+    assert difference(case.expected_product or case.expected, answer) == ""
+    assert case.problem.fingerprint() == before
+
+
+def test_every_case_says_which_rule_it_tells() -> None:
+    assert [case.id for case in CASES if not ("alloc " in case.note or "oracle " in case.note)] == []
+
+
+# --- the runner itself
+
+
+def test_a_case_of_an_unbuilt_feature_is_skipped_and_named(compiler: SelectorCompiler) -> None:
+    lines: list[str] = []
+    tally = run([decode_case({**RAW, "requiredFeatures": ["DRAAdminAccess"]}, "x")], compiler, lines.append)
+    assert tally.lines() == ["skipped cases need: DRAAdminAccess", "0 passed, 0 failed, 1 skipped"]
+    assert lines == []
+
+
+def test_a_gate_that_is_merely_on_does_not_skip(compiler: SelectorCompiler) -> None:
+    raw = {
+        **RAW,
+        "features": {"AdminAccess": True, "ConsumableCapacity": True},
+        "expect": {"outcome": "results"},
+    }
+    assert verdict(decode_case({**raw, "claims": []}, "x"), compiler) == Verdict()
+
+
+def test_inputs_that_use_an_unbuilt_feature_skip(compiler: SelectorCompiler) -> None:
+    request = {
+        "name": "r",
+        "exactly": {"deviceClassName": "k", "allocationMode": "ExactCount", "adminAccess": True},
+    }
+    raw = {
+        **RAW,
+        "features": {"AdminAccess": True},
+        "classes": [{"metadata": {"name": "k"}}],
+        "claims": [{"metadata": {"name": "c"}, "spec": {"devices": {"requests": [request]}}}],
+    }
+    assert verdict(decode_case(raw, "x"), compiler) == Verdict(needs=frozenset({"DRAAdminAccess"}))
+
+
+def test_a_wrong_answer_fails_with_a_line(compiler: SelectorCompiler) -> None:
+    lines: list[str] = []
+    tally = run([decode_case(RAW, "x")], compiler, lines.append)
+    assert (tally.failed, lines) == (1, ['FAIL one: expected none, got results [{"devices": {}}]'])
+
+
+def test_error_texts_and_scope_are_compared() -> None:
+    expected = Expected(frozenset({"error"}), error_contains=("word",), per_node=True)
+    assert difference(expected, Answer("error", error="a word", per_node=True)) == ""
+    assert difference(expected, Answer("error", error="a word", per_node=False)) != ""
+    assert difference(expected, Answer("error", error="else", per_node=True)) != ""
+
+
+def test_a_panic_of_upstream_is_any_error() -> None:
+    """Pass rule, oracle 1.2."""
+    case = decode_case({"problem": RAW, "result": {"outcome": "panic", "error": "nil pointer"}}, "x")
+    assert difference(case.expected, Answer("error", error="anything", per_node=True)) == ""
+
+
+def test_unordered_results_are_a_bag_and_admit_no_config() -> None:
+    """Pass rule, oracle 1.3."""
+
+    def result(*names: str, **config: object) -> dict[str, object]:
+        return {"devices": {"results": [{"request": "r", "device": name} for name in names], **config}}
+
+    expect = {"outcome": "results", "results": [result("a", "b")], "resultMatch": ["unordered"]}
+    expected = decode_case({**RAW, "expect": expect}, "x").expected
+    swapped, configured = result("b", "a"), result("a", "b", config=[{"source": "FromClaim"}])
+    answers = [Answer("results", (from_object(AllocationResult, raw),)) for raw in (swapped, configured)]
+    assert [difference(expected, answer) == "" for answer in answers] == [True, False]
+
+
+def test_other_lines_are_no_cases() -> None:
+    with pytest.raises(UnknownCase, match="expression"):
+        decode_case({"expression": "true"}, "x")
