@@ -62,9 +62,16 @@ class Fleet:
         self.workspace.apply(
             *(node(name) for name in names),
             device_class(driver, driver=driver),
-            *(resource_slice(driver, name, accelerators(count, driver)) for name in names),
+            *(resource_slice(driver, name, accelerators(count)) for name in names),
         )
         self.workspace.nodes_ready(*names)
+
+    def plain_node(self, number: int, count: int, word: str = "gpu") -> str:
+        """One more such node, of the same class; returns its name."""
+        name, driver = self.node(number), self.name(word)
+        self.workspace.apply(node(name), resource_slice(driver, name, accelerators(count)))
+        self.workspace.nodes_ready(name)
+        return name
 
     def publish(self, word: str, node_name: str, devices: Iterable[Object], **spec: Any) -> None:
         """A slice of another driver on a node, and a class for all its devices."""
@@ -81,7 +88,7 @@ class Fleet:
             node(name, cpu="96", memory="1152Gi"),
             device_class(gpu, driver=gpu),
             device_class(self.name("efa"), fast, driver=net),
-            resource_slice(gpu, name, training_gpus(gpu)),
+            resource_slice(gpu, name, training_gpus()),
             resource_slice(net, name, nics(net)),
         )
         self.workspace.nodes_ready(name)
@@ -116,7 +123,7 @@ class Fleet:
         return [event["message"] for event in events if event["source"].get("component") == COMPONENT]
 
 
-def accelerators(count: int, driver: str, model: str = "plain") -> list[Object]:
+def accelerators(count: int, model: str = "plain") -> list[Object]:
     """Plain accelerators."""
     return [
         device(f"gpu-{number}", {"model": model, "index": number}, {"memory": "40Gi"})
@@ -124,7 +131,7 @@ def accelerators(count: int, driver: str, model: str = "plain") -> list[Object]:
     ]
 
 
-def training_gpus(driver: str) -> list[Object]:
+def training_gpus() -> list[Object]:
     """Eight GPUs, two on each PCIe root, as their driver publishes them."""
     return [
         device(
