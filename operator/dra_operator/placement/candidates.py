@@ -111,22 +111,25 @@ class Supply:
             return True
         return all(wishes[form.wish] < max(form.wanted, 1) for form in need.forms)
 
-    def local_nodes(self) -> tuple[AbstractSet[str], Need] | None:
-        """Nodes that the slices for the scarcest need name, and that need; None if slices without a node serve all needs."""
-        best: tuple[AbstractSet[str], Need] | None = None
+    def local_nodes(self) -> tuple[Sequence[str], Need] | None:
+        """Nodes that slices for the scarcest need name, sorted, and that need; None if slices without a node serve all needs.
+
+        Slices of other pools are among them: leaving those out would cost a look at every node.
+        """
+        best: tuple[Sequence[str], Need] | None = None
         for need in self._needs:
-            names = self._names(need)
-            if SHARED not in names and (best is None or len(names) < len(best[0])):
-                best = names, need
+            if not self._is_shared(need):
+                names = self._names(need)
+                if best is None or len(names) < len(best[0]):
+                    best = names, need
         return best
 
-    def _names(self, need: Need) -> set[str]:
-        return {
-            name
-            for form in need.forms
-            for name, fits in self._census.fits(form.wish).by_node.items()
-            if any(self._includes(fit.slice_.pool_id) for fit in fits)
-        }
+    def _is_shared(self, need: Need) -> bool:
+        return any(True for form in need.forms for _ in self._relevant(form.wish, SHARED))
+
+    def _names(self, need: Need) -> Sequence[str]:
+        lists = [self._census.fits(form.wish).node_names for form in need.forms]
+        return lists[0] if len(lists) == 1 else sorted(set().union(*lists))
 
     def _free(self, wish: Wish, node_name: str) -> int:
         shared = self._shared.get(wish)

@@ -99,10 +99,17 @@ class SliceFit:
 
 @dataclass(frozen=True, slots=True)
 class Fits:
-    """All slices judged for one wish; `by_node` files them by the node that they name, `SHARED` for none."""
+    """All slices judged for one wish.
+
+    Args:
+        by_slice: by the slice's name.
+        by_node: slices with a device that matches or could not be judged, by the node that they name, `SHARED` for none.
+        node_names: the nodes of `by_node`, sorted.
+    """
 
     by_slice: Mapping[str, SliceFit]
     by_node: Mapping[str, tuple[SliceFit, ...]]
+    node_names: tuple[str, ...]
 
     @property
     def pools(self) -> Sequence[PoolId]:
@@ -164,7 +171,8 @@ class Census:
             by_slice[slice_.metadata.name] = fit
             if fit.is_relevant:
                 by_node.setdefault(slice_.spec.node_name or SHARED, []).append(fit)
-        return Fits(by_slice, {node: tuple(fits) for node, fits in by_node.items()})
+        names = tuple(sorted(name for name in by_node if name != SHARED))
+        return Fits(by_slice, {node: tuple(fits) for node, fits in by_node.items()}, names)
 
     def _judge_slice(self, judge: _Judge, slice_: ResourceSlice) -> SliceFit:
         usable: list[DeviceId] = []

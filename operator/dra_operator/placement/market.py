@@ -21,7 +21,6 @@ from .outcomes import Cause, ClaimDecision, NodeFinding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from collections.abc import Set as AbstractSet
 
     from dra_operator.allocator import Inputs
     from dra_operator.cluster import RestrictedSlices
@@ -116,7 +115,7 @@ class Market:
 
     # --- candidates
 
-    def local_nodes(self) -> tuple[AbstractSet[str], Need] | None:
+    def local_nodes(self) -> tuple[Sequence[str], Need] | None:
         """See `Supply.local_nodes`."""
         return self._supply.local_nodes()
 

@@ -129,17 +129,17 @@ class Placer:
         names, tellers = self._candidates(work, markets)
         failures: list[CelError] = []
         demand = demand_of(pod)
-        for name in names:
+        for node in filter(None, map(self._cluster.nodes.get, names)):
             try:
-                return self._try_node(pod, work, markets, (self._cluster.nodes[name], demand))
+                return self._try_node(pod, work, markets, (node, demand))
             except NodeError as error:
                 tellers.append(error.tell)
             except CelCompileError:
                 raise
             except CelError as error:
                 failures.append(error)
-                tellers.append(partial(_selector_failed, name, error))
-        findings = tuple(tell() for tell in tellers)
+                tellers.append(partial(_selector_failed, node.name, error))
+        findings = tuple(finding for tell in tellers if (finding := tell()).count)
         if failures and all(finding.lasting for finding in findings):
             raise failures[0]
         for market in markets if self._nodes else ():
@@ -176,10 +176,12 @@ class Placer:
         if not local:
             return self._nodes, []
         (names, need), market = min(local, key=lambda item: len(item[0][0]))
-        chosen = sorted(name for name in names if name in self._cluster.nodes)
-        left_out = len(self._nodes) - len(chosen)
-        absence = partial(market.absence, need, left_out, nowhere=not chosen)
-        return chosen, [absence] if left_out else []
+        return names, [partial(self._left_out, market, need, names)]
+
+    def _left_out(self, market: Market, need: Need, tried: Sequence[str]) -> NodeFinding:
+        """The finding for the nodes that no matching slice names; it counts none when there are none."""
+        count = len(self._nodes) - sum(name in self._cluster.nodes for name in tried)
+        return market.absence(need, count, nowhere=count == len(self._nodes))
 
     def _bound_candidate(self, name: str) -> tuple[Sequence[str], list[Teller]]:
         if name in self._cluster.nodes:
