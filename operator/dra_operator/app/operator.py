@@ -205,10 +205,10 @@ class Operator:
         for feed in self._feeds:
             await self.supervisor.cancel(f"feed-{feed.kind.plural}")
         await self.supervisor.cancel("events")
+        await self.endpoints.stop()  # before Kopf, which waits for every task that is younger than itself
         self._kopf_stop.set()
         await self.supervisor.finish("kopf", DRAIN_SECONDS)
         await self.supervisor.cancel_all()
-        await self.endpoints.stop()
 
     def _take_signals(self) -> None:
         loop = asyncio.get_running_loop()

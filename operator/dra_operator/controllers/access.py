@@ -84,6 +84,10 @@ class Model(Protocol):
         """Take the answer to an accepted write."""
         ...
 
+    def apply(self, event: str, obj: Value) -> None:
+        """Take the word that an object is gone (`DELETED`)."""
+        ...
+
 
 K = TypeVar("K", bound=Kubernetes)
 
@@ -97,11 +101,12 @@ class Access:
         self._model = model
 
     async def fresh(self, kind: str, obj: K) -> K | None:
-        """The object as the server has it now; None if it is gone or another one took its name."""
+        """The object as the server has it now; None if it is gone or another one took its name. The model learns of either."""
         meta = obj.metadata
         try:
             found = await self._reader.get(kind, meta.namespace, meta.name)
         except ApiNotFound:
+            self._model.apply("DELETED", cast("Value", obj))
             return None
         self._model.assume(found)
         same = cast("K", found)

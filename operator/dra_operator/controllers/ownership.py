@@ -165,6 +165,8 @@ class PolicyController:
                 self.queue.add_after(policy.metadata.name, DRAIN_INTERVAL)
             elif rule.metadata.deletion_timestamp is None:
                 await self._access.delete(RULE, rule)
+                # Not by the feed alone: Kopf does not tell of what goes before its watch has begun.
+                await self._access.fresh(RULE, rule)
         return not rules
 
     def _is_busy(self, rule: DeviceTaintRule) -> bool:

@@ -13,11 +13,14 @@ from dra_operator.app.operator import Operator
 from dra_operator.kube.api import MERGE, Api
 from dra_operator.kube.discovery import discover
 from dra_operator.settings import build
+from dra_operator.testing.fakeapi.faults import Fault
 from dra_operator.testing.fakeapi.server import FakeApi
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from types import TracebackType
+
+    from dra_operator.testing.fakeapi.faults import Call
 
     from .objects import Obj
 
@@ -32,6 +35,21 @@ PATHS = {
 }
 PATIENCE = 10.0
 """Seconds within which anything awaited has to happen; far more than it takes."""
+
+
+class Trap(Fault):
+    """A fault that tells when it strikes, before the request is served."""
+
+    def __init__(self, resource: str, **how: Any) -> None:
+        super().__init__(verbs=frozenset({"patch"}), resource=resource, **how)
+        self.sprung = asyncio.Event()
+
+    def matches(self, call: Call) -> bool:
+        """Whether this request is hit."""
+        struck = super().matches(call)
+        if struck:
+            self.sprung.set()
+        return struck
 
 
 class World:
@@ -65,6 +83,7 @@ class World:
         """Start the operator and wait until it decides."""
         self._api = Api.at(self.server.url)
         self.operator = Operator(build(**self.flags), self._api, await discover(self._api))
+        self.operator.cluster.on_change(lambda _: self._changed.set())
         self._task = asyncio.create_task(self.operator.run())
         ready = asyncio.create_task(self.operator.ready.wait())
         await asyncio.wait([ready, self._task], return_when=asyncio.FIRST_COMPLETED)
@@ -80,6 +99,13 @@ class World:
         await self._forget()
         return status
 
+    async def ended(self) -> int:
+        """Wait until the operator ends by itself; the exit status."""
+        assert self._task is not None
+        status = await self._task
+        await self._forget()
+        return status
+
     async def kill(self) -> None:
         """A crash: connections break, nothing is finished."""
         if self._task is not None:
@@ -91,6 +117,17 @@ class World:
         if self._api is not None:
             await self._api.close()
         self.operator = self._api = self._task = None
+
+    async def trapped(self, trap: Trap) -> None:
+        """Wait until a trap has been sprung."""
+        async with asyncio.timeout(PATIENCE):
+            await trap.sprung.wait()
+
+    def trap(self, resource: str, **how: Any) -> Trap:
+        """Set a trap for the next patch of a resource."""
+        made = Trap(resource, **how)
+        self.server.faults.add(made)
+        return made
 
     # --- what users and drivers do
 
@@ -129,6 +166,14 @@ class World:
         while calm < 5:
             await asyncio.sleep(0.01)
             calm = calm + 1 if all(loop.queue.is_idle for loop in self.operator.brain.loops) else 0
+
+    async def settle_but_timers(self) -> None:
+        """Wait until the operator has nothing to do before some timer fires."""
+        assert self.operator is not None
+        calm = 0
+        while calm < 5:
+            await asyncio.sleep(0.01)
+            calm = calm + 1 if not any(len(loop.queue) for loop in self.operator.brain.loops) else 0
 
     @property
     def claims(self) -> dict[str, Obj]:

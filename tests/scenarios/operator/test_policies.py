@@ -1,0 +1,115 @@
+"""Ownership: rules are kept, pools settle, removal is ordered (architecture, section 2)."""
+
+from __future__ import annotations
+
+from .objects import by_template, device_class, node, pod, policy, slice_, template
+from .world import World, world
+
+CLUSTER = (node("n1"), slice_("n1", 2), device_class(), template())
+STOCK = ("claims", "binding", "kubelet")
+SPEC = {
+    "deviceSelector": {"driver": "gpu.example.com"},
+    "taint": {"key": "dra-operator.io/owned", "effect": "NoSchedule"},
+}
+
+
+def spec_of(rule: dict[str, dict[str, dict[str, str]]]) -> dict[str, dict[str, str]]:
+    """What a rule says, without the time that the server adds."""
+    spec = rule["spec"]
+    taint = {key: value for key, value in spec["taint"].items() if key != "timeAdded"}
+    return {"deviceSelector": spec["deviceSelector"], "taint": taint}
+
+
+async def test_a_policy_gets_its_rule_and_reports() -> None:
+    async with world(*STOCK, objects=(*CLUSTER, policy())) as here:
+        await here.until(lambda: here.condition("Ready") == ("True", "Allocating"))
+        assert [spec_of(rule) for rule in here.rules.values()] == [SPEC]
+        status = here.policy()["status"]
+        assert (status["pools"], status["devices"], status.get("allocatedDevices", 0)) == (1, 2, 0)
+        assert here.policy()["metadata"]["finalizers"] == ["dra-operator.io/policy"]
+        here.add(pod("web", by_template("gpu")))
+        await here.until(lambda: here.policy()["status"].get("allocatedDevices") == 1)
+
+
+async def test_nothing_is_allocated_from_a_pool_that_settles_and_then_it_is() -> None:
+    async with world(*STOCK, objects=CLUSTER, settle_seconds=0.5) as here:
+        here.add(policy(), pod("web", by_template("gpu")))
+        await here.until(lambda: here.condition("Settling") == ("True", "RulesAreYoung"))
+        await here.settle_but_timers()
+        assert here.devices() == {}
+        await here.until(lambda: here.node_of("web"))
+        await here.until(lambda: here.condition("Settling") == ("False", "Settled"))
+
+
+async def test_a_rule_that_somebody_edits_or_deletes_is_restored() -> None:
+    async with world(*STOCK, objects=(*CLUSTER, policy())) as here:
+        await here.until(lambda: here.condition("Enforced") == ("True", "RulesInPlace"))
+        name = next(iter(here.rules))
+        await here.patch("rule", name, {"spec": {"taint": {"effect": "NoExecute"}}})
+        await here.until(lambda: spec_of(here.rules[name]) == SPEC)
+        uid = here.rules[name]["metadata"]["uid"]
+        await here.delete("rule", name)
+        await here.until(lambda: name in here.rules and here.rules[name]["metadata"]["uid"] != uid)
+
+
+async def test_a_changed_policy_gives_up_old_pools_and_takes_new_ones() -> None:
+    others = (slice_("n1", 1, "nic.example.com"), device_class("nic", "nic.example.com"))
+    async with world(*STOCK, objects=(*CLUSTER, *others, policy())) as here:
+        await here.until(lambda: here.condition("Ready")[0] == "True")
+        await here.patch("policy", "gpus", {"spec": {"pools": [{"driver": "nic.example.com", "pool": "n1"}]}})
+        wanted = {"driver": "nic.example.com", "pool": "n1"}
+        await here.until(lambda: [rule["spec"]["deviceSelector"] for rule in here.rules.values()] == [wanted])
+        await here.until(
+            lambda: (
+                here.policy()["status"].get("observedGeneration") == 2
+                and here.policy()["status"]["devices"] == 1
+            )
+        )
+
+
+async def test_a_policy_that_matches_nothing_says_so() -> None:
+    async with world(*STOCK, objects=(*CLUSTER, policy("typo", "gqu.example.com"))) as here:
+        await here.until(lambda: here.condition("Ready", "typo") == ("False", "NoPools"))
+
+
+async def test_removal_drops_the_rules_then_the_policy_and_gives_the_pods_back() -> None:
+    async with world("claims", objects=(*CLUSTER, policy())) as here:
+        await here.until(lambda: here.condition("Ready")[0] == "True")
+        await here.delete("policy", "gpus")
+        await here.until(lambda: not here.policy())
+        assert here.rules == {}
+        here.add(pod("web", by_template("gpu")))
+        await here.until(lambda: not here.is_gated("web"))  # theirs now: released untouched
+        assert here.devices() == {}
+
+
+async def test_removal_waits_for_writes_under_way() -> None:
+    async with world("claims", objects=(*CLUSTER, policy())) as here:
+        await here.until(lambda: here.condition("Ready")[0] == "True")
+        fault = here.trap("resourceclaims/status", delay=0.5)
+        here.add(pod("web", by_template("gpu")))
+        await here.trapped(fault)
+        await here.delete("policy", "gpus")
+        await here.until(lambda: here.condition("Ready") == ("False", "Removing"))
+        assert len(here.rules) == 1
+        await here.until(here.devices)
+        await here.until(lambda: not here.policy() and not here.rules)
+
+
+async def test_the_removal_of_a_policy_survives_a_restart() -> None:
+    async with World("claims", settle_seconds=0.0) as here:
+        here.add(*CLUSTER, policy())
+        await here.start()
+        await here.until(lambda: here.condition("Ready")[0] == "True")
+        await here.kill()
+        await here.delete("policy", "gpus")
+        assert here.policy()["metadata"]["deletionTimestamp"]
+        await here.start()
+        await here.until(lambda: not here.policy() and not here.rules)
+
+
+async def test_in_mode_replace_all_pools_are_ours() -> None:
+    async with world("binding", "kubelet", objects=CLUSTER, mode="replace") as here:
+        here.add(pod("web", by_template("gpu")))
+        await here.until(lambda: here.node_of("web") == "n1")
+        assert here.rules == {}

@@ -1,0 +1,94 @@
+"""The shell: Kopf writes nothing, endpoints tell the truth, shutdown is orderly, a dead task ends the process."""
+
+from __future__ import annotations
+
+import json
+
+import aiohttp
+
+from dra_operator.testing.fakeapi.faults import Call
+
+from .objects import by_name, by_template, claim, device_class, node, pod, policy, slice_, template
+from .world import World, world
+
+CLUSTER = (node("n1"), slice_("n1", 2), device_class(), policy(), template(), claim("mine"))
+STOCK = ("claims", "binding", "kubelet")
+READS = {"get", "list", "watch"}
+
+
+def calls_of(here: World, *, kopf: bool) -> list[tuple[str, str]]:
+    """Verb and resource of all requests by Kopf, or by our own client."""
+    made = [call for call, _ in here.server.calls if isinstance(call, Call)]
+    return [(call.verb, call.resource) for call in made if ("kopf" in call.user_agent.lower()) is kopf]
+
+
+async def get(here: World, path: str) -> tuple[int, str]:
+    assert here.operator is not None
+    url = f"http://127.0.0.1:{here.operator.endpoints.port}{path}"
+    async with aiohttp.ClientSession() as session, session.get(url) as response:
+        return response.status, await response.text()
+
+
+async def test_kopf_writes_nothing_in_a_whole_life() -> None:
+    async with world(*STOCK, objects=CLUSTER) as here:
+        here.add(pod("web", by_template("gpu")), pod("own", by_name("mine")))
+        await here.until(lambda: here.node_of("web") and here.node_of("own"))
+        await here.delete("pod", "web")
+        await here.delete("pod", "own")
+        await here.until(lambda: not here.devices())
+        await here.delete("policy", "gpus")
+        await here.until(lambda: not here.policy())
+        by_kopf = calls_of(here, kopf=True)
+        assert by_kopf, "Kopf is told apart by its user agent"
+        assert [call for call in by_kopf if call[0] not in READS] == []
+        marks = [
+            key
+            for obj in (*here.claims.values(), *here.pods.values())
+            for key in obj["metadata"].get("annotations") or {}
+            if "kopf" in key
+        ]
+        assert marks == []
+
+
+async def test_ready_only_when_all_kinds_are_known() -> None:
+    async with World(*STOCK) as here:
+        here.add(*CLUSTER)
+        operator = await here.start()
+        status, text = await get(here, "/readyz")
+        assert (status, json.loads(text)["unsynced"]) == (200, [])
+        operator.ready.clear()
+        assert (await get(here, "/readyz"))[0] == 503
+        assert (await get(here, "/healthz"))[0] == 200
+
+
+async def test_metrics_are_served() -> None:
+    async with world(*STOCK, objects=CLUSTER) as here:
+        here.add(pod("web", by_template("gpu")))
+        await here.until(lambda: here.node_of("web"))
+        await here.settle()
+        status, text = await get(here, "/metrics")
+        assert status == 200
+        assert 'dra_operator_allocations_total{result="committed"} 1.0' in text
+        assert 'dra_operator_writes_total{code="200",resource="pods",verb="patch"} 1.0' in text
+
+
+async def test_an_orderly_shutdown_finishes_writes_and_exits_with_0() -> None:
+    async with world(*STOCK, objects=CLUSTER) as here:
+        fault = here.trap("resourceclaims/status", delay=0.3)
+        here.add(pod("web", by_name("mine")))
+        await here.trapped(fault)
+        assert await here.stop() == 0
+        assert here.devices() == {"mine": ["gpu.example.com/n1/dev-0"]}
+        await here.until(lambda: here.node_of("web"))
+
+
+async def test_a_dead_task_ends_the_operator_with_1() -> None:
+    async with world(*STOCK, objects=CLUSTER) as here:
+        assert here.operator is not None
+        operator = here.operator
+
+        async def die() -> None:
+            raise RuntimeError("scripted")
+
+        operator.supervisor.start("doomed", die())
+        assert await here.ended() == 1
