@@ -12,14 +12,19 @@ from pathlib import Path
 
 def strays(source: Path) -> list[Path]:
     """Python files that lie directly in `source`."""
-    return sorted(path for path in source.iterdir() if path.is_file() and path.suffix in {".py", ".pyi", ".pth"})
+    return sorted(
+        path for path in source.iterdir() if path.is_file() and path.suffix in {".py", ".pyi", ".pth"}
+    )
 
 
 def main() -> int:
     """Exit status: 0 when the folder is clean, 1 with a message otherwise."""
     found = strays(Path(__file__).resolve().parent.parent / "operator")
     for path in found:
-        print(f"{path}: operator/ is a source folder; move this module into operator/dra_operator/", file=sys.stderr)
+        print(
+            f"{path}: operator/ is a source folder; move this module into operator/dra_operator/",
+            file=sys.stderr,
+        )
     return 1 if found else 0
 
 
