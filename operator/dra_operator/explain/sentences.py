@@ -34,18 +34,18 @@ _VERDICTS: Final = {
 }
 
 _STEPS: Final = {
-    Cause.ABSENT: "check the class and the selectors against the published devices (kubectl get resourceslices -o yaml), "
-    "and that the driver runs on its nodes",
-    Cause.DEVICES: "ask for fewer devices a node, or add nodes with more",
-    Cause.COMBINATION: "loosen the constraints or selectors of the claim, or free devices",
     Cause.LIMIT: "make the claim easier: fewer devices, narrower selectors, fewer constraints",
+    Cause.COMBINATION: "loosen the constraints or selectors of the claim, or add devices that go together",
+    Cause.DEVICES: "ask for fewer devices a node, or add nodes with more",
     Cause.CLAIM: "delete the claim that is allocated elsewhere, or let the pod use devices of the same node",
     Cause.POD: "change the pod's tolerations, node selector or affinity",
     Cause.ROOM: "lower the pod's resource requests or host ports, or add larger nodes",
-    Cause.STATE: "bring a node back",
     Cause.FAULT: "correct the selector or the pool that the message names",
+    Cause.STATE: "bring a node back",
+    Cause.ABSENT: "check the class and the selectors against the published devices (kubectl get resourceslices -o yaml), "
+    "and that the driver runs on its nodes",
 }
-"""Advice by cause when waiting does not help, in the order in which it is preferred: devices first, they are why the pod is here."""
+"""Advice by cause when waiting does not help; the cause that is nearest to a solution comes first."""
 
 _FREEING: Final = {
     Cause.DEVICES: "to go on at once, end a pod that holds such devices or add some",

@@ -9,7 +9,7 @@ at one by one, unless a pool is shared between nodes.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from .census import SHARED, Wish, wish_of
@@ -37,11 +37,15 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """One request of a claim, as far as counting devices goes; at least one form."""
+    """One request of a claim, as far as counting devices goes; at least one form.
+
+    `together` marks what all requests with the same wish need as a sum; claim and request are the first of them then.
+    """
 
     claim: str
     request: str
     forms: tuple[Form, ...]
+    together: bool = False
 
 
 def needs_of(claims: Iterable[ResourceClaim]) -> tuple[Need, ...]:
@@ -99,17 +103,14 @@ class Supply:
             if all(free[form.wish] < max(form.wanted, 1) for form in need.forms):
                 return need
         for need in self._needs:
-            wish = need.forms[0].wish
-            if len(need.forms) == 1 and free[wish] < self._sums[wish]:
-                return need
+            form = need.forms[0]
+            if len(need.forms) == 1 and free[form.wish] < self._sums[form.wish]:
+                return replace(need, forms=(replace(form, wanted=self._sums[form.wish]),), together=True)
         return None
 
     def is_hopeless(self, need: Need, node_name: str) -> bool:
         """Whether the node would not meet the need even with every device free and untainted."""
-        wishes = {form.wish: self._published(form.wish, node_name) for form in need.forms}
-        if len(need.forms) == 1 and wishes[need.forms[0].wish] < self._sums[need.forms[0].wish]:
-            return True
-        return all(wishes[form.wish] < max(form.wanted, 1) for form in need.forms)
+        return all(self._published(form.wish, node_name) < max(form.wanted, 1) for form in need.forms)
 
     def local_nodes(self) -> tuple[Sequence[str], Need] | None:
         """Nodes that slices for the scarcest need name, sorted, and that need; None if slices without a node serve all needs.

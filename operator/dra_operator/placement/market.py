@@ -175,6 +175,8 @@ class Market:
         """
         if need is None:
             return "claim " + ", ".join(map(_entry_name, self._claims))
+        if need.together:
+            return f"all requests of the pod for class {need.forms[0].wish.device_class} together"
         holders = [claim for claim in self._claims if _has_request(claim, need.request)]
         if len(holders) == 1:
             return f"request {need.request}"

@@ -10,7 +10,7 @@ wrong with a node spoils that node, what is wrong with a claim spoils the pod.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dra_operator.allocator import Inputs, Options, selector_matches
 from dra_operator.errors import CelCompileError, CelError, FeatureUnsupported, InvalidInput
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from dra_operator.cel.interface import SelectorCompiler
     from dra_operator.cluster import Change, Cluster
+    from dra_operator.errors import DraError
     from dra_operator.features import Features
     from dra_operator.model import Node, Pod, PoolId, ResourceClaim
 
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     from .market import Teller
     from .outcomes import Classification, Decision, Outcome
     from .resources import Demand
+
+MAX_ERROR: Final = 600
+"""Characters of an error in a message: an event holds 1024 bytes, and some characters are several. Arbitrary below that."""
 
 _Markets: TypeAlias = tuple[Market, Market]
 """Ours and theirs."""
@@ -94,11 +98,11 @@ class Placer:
         try:
             found = self._search(pod, work)
         except InvalidInput as error:
-            return Refuse("InvalidClaim", f"not allocated: {error}")
+            return Refuse("InvalidClaim", f"not allocated: {_one_line(error)}")
         except CelError as error:
-            return Refuse("SelectorFailed", f"not allocated: {error}. Correct the selector")
+            return Refuse("SelectorFailed", f"not allocated: {_one_line(error)}. Correct the selector")
         except FeatureUnsupported as error:
-            return Refuse("FeatureUnsupported", f"not allocated: {error}")
+            return Refuse("FeatureUnsupported", f"not allocated: {_one_line(error)}")
         return self._settling(work) or found if isinstance(found, Unplaced) else found
 
     def owns(self, pool_id: PoolId) -> bool:
@@ -236,6 +240,12 @@ def _check_claims(allocated: Iterable[ResourceClaim], node: Node) -> None:
 
 def _selector_failed(node_name: str, error: CelError) -> NodeFinding:
     return NodeFinding(node_name, Cause.FAULT, f"node(s) where a selector fails: {error}", lasting=True)
+
+
+def _one_line(error: DraError) -> str:
+    """The error's text without line breaks, and short enough for an event with words around it."""
+    text = " ".join(str(error).split())
+    return text if len(text) <= MAX_ERROR else text[: MAX_ERROR - 1] + "…"
 
 
 def _settling_text(need: Need, pool_id: PoolId) -> str:

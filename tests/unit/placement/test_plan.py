@@ -426,8 +426,30 @@ def test_requests_that_only_together_want_too_much_are_found_without_a_search(cl
     cluster.apply("ADDED", claim("c", exactly("a", count=2), exactly("b")))
 
     found = unplaced(placer(cluster, max_steps=0).decide(pod("p", "c")))
+    finding = found.findings[-1]
 
+    assert finding.text == "node(s) have too few devices for all requests of the pod for class gpu together"
+    assert finding.tallies[0].wanted == 3
     assert found.verdict is Verdict.NEVER
+
+
+def test_a_claim_is_named_as_the_user_named_it_where_requests_have_one_name(cluster: Cluster) -> None:
+    generated = {"annotations": {"resource.kubernetes.io/pod-claim-name": "entry"}}
+    cluster.apply("ADDED", claim("p-entry-x7k2p", exactly(count=3), **generated))
+    cluster.apply("ADDED", claim("other", exactly("gpu", "gpu", "model=a100")))
+
+    found = unplaced(placer(cluster).decide(pod("p", "p-entry-x7k2p", "other")))
+
+    assert "1 node(s) have too few devices for request gpu of claim entry" in texts(found)
+
+
+def test_errors_are_told_in_one_line_that_fits_an_event(cluster: Cluster) -> None:
+    cluster.apply("ADDED", claim("c\n" + "x" * 2000, exactly(count=33)))
+    found = placer(cluster).decide(pod("p", "c\n" + "x" * 2000))
+
+    assert isinstance(found, Refuse)
+    assert "\n" not in found.message
+    assert len(found.message) < 1024
 
 
 def test_a_constraint_that_no_combination_meets_is_named(cluster: Cluster) -> None:
