@@ -13,6 +13,7 @@ from dra_operator.testing.fakeapi.objects import Key, Obj, Resource, controller_
 from dra_operator.testing.fakeapi.options import DeleteOptions, WriteOptions
 from dra_operator.testing.fakeapi.standins.base import StandIn
 from dra_operator.testing.fakeapi.standins.events import warn
+from dra_operator.testing.fakeapi.standins.index import claims_by_owner, pods_by_claim, pods_by_template
 from dra_operator.testing.fakeapi.standins.resources import (
     CLAIMS,
     FINALIZER,
@@ -28,6 +29,7 @@ from dra_operator.testing.fakeapi.standins.resources import (
 )
 
 if TYPE_CHECKING:
+    from dra_operator.testing.fakeapi.machinery import Machinery
     from dra_operator.testing.fakeapi.store import Change, Record
 
 _BASE_LIMIT = 57
@@ -48,29 +50,31 @@ class Claims(StandIn):
     name = "ResourceClaimController"
     watches = (PODS, CLAIMS, TEMPLATES)
 
+    def __init__(self, machinery: Machinery) -> None:
+        super().__init__(machinery)
+        self._pods = pods_by_claim(self.store)
+        self._pods_of_template = pods_by_template(self.store)
+        self._claims = claims_by_owner(self.store)
+
     def changed(self, resource: Resource, change: Change) -> None:
         """Touch the object, and what hangs on it."""
         obj = change.record.obj
         namespace, name = meta(obj).get("namespace", ""), meta(obj)["name"]
         if resource == TEMPLATES:
-            self._touch_pods(namespace, "resourceClaimTemplateName", name)
+            self._touch_pods(self._pods_of_template.keys(namespace, name))
             return
         self.touch(resource, (namespace, name))
-        if resource == PODS:
-            for entry in pod_claims(obj):
-                claim, _known = claim_name(obj, entry)
-                if claim:
-                    self.touch(CLAIMS, (namespace, claim))
+        if resource == CLAIMS:
+            self._touch_pods(self._pods.keys(namespace, name))
             return
-        owner = controller_of(obj)
-        if owner is not None and owner.get("kind") == "Pod":
-            self.touch(PODS, (namespace, owner["name"]))
-        self._touch_pods(namespace, "resourceClaimName", name)
+        for entry in pod_claims(obj):
+            claim, _known = claim_name(obj, entry)
+            if claim:
+                self.touch(CLAIMS, (namespace, claim))
 
-    def _touch_pods(self, namespace: str, field: str, name: str) -> None:
-        for record in self.store.items(PODS, namespace):
-            if any(entry.get(field) == name for entry in pod_claims(record.obj)):
-                self.touch(PODS, (namespace, meta(record.obj)["name"]))
+    def _touch_pods(self, keys: list[Key]) -> None:
+        for key in keys:
+            self.touch(PODS, key)
 
     def look(self, resource: Resource, key: Key) -> None:
         """Sync one pod or one claim."""
@@ -109,10 +113,10 @@ class Claims(StandIn):
         claim = self.store.get(CLAIMS, (namespace, name)) if name else None
         if claim is not None and owned_by(claim.obj, pod):
             return name
-        for other in self.store.items(CLAIMS, namespace):
-            annotations = meta(other.obj).get("annotations") or {}
-            if owned_by(other.obj, pod) and annotations.get(POD_CLAIM_NAME) == entry["name"]:
-                return str(meta(other.obj)["name"])
+        for key in self._claims.keys(meta(pod)["uid"]):
+            own = self.store.get(CLAIMS, key)
+            if own and (meta(own.obj).get("annotations") or {}).get(POD_CLAIM_NAME) == entry["name"]:
+                return key[1]
         return self._generate(pod, entry)
 
     def _generate(self, pod: Obj, entry: Obj) -> str:

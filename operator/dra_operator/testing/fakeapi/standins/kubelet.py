@@ -12,17 +12,18 @@ from dra_operator.testing.fakeapi.objects import Key, Obj, Resource, copied, dic
 from dra_operator.testing.fakeapi.options import DeleteOptions, WriteOptions
 from dra_operator.testing.fakeapi.standins.base import StandIn
 from dra_operator.testing.fakeapi.standins.events import warn
+from dra_operator.testing.fakeapi.standins.index import pods_by_claim
 from dra_operator.testing.fakeapi.standins.nodes import selects
 from dra_operator.testing.fakeapi.standins.resources import (
     CLAIMS,
     NODES,
     PODS,
     claims_of,
-    pods_of_claim,
     reserved_for,
 )
 
 if TYPE_CHECKING:
+    from dra_operator.testing.fakeapi.machinery import Machinery
     from dra_operator.testing.fakeapi.store import Change, Record
 
 _STATUS = "status"
@@ -34,13 +35,17 @@ class Kubelet(StandIn):
     name = "kubelet"
     watches = (NODES, PODS, CLAIMS)
 
+    def __init__(self, machinery: Machinery) -> None:
+        super().__init__(machinery)
+        self._pods = pods_by_claim(self.store)
+
     def changed(self, resource: Resource, change: Change) -> None:
         """Touch the node or pod, or the pods of a claim."""
         namespace, name = meta(change.record.obj).get("namespace", ""), meta(change.record.obj)["name"]
         if resource != CLAIMS:
             self.touch(resource, (namespace, name))
             return
-        for key in pods_of_claim(self.store, namespace, name):
+        for key in self._pods.keys(namespace, name):
             self.touch(PODS, key)
 
     def look(self, resource: Resource, key: Key) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_operator.testing.fakeapi.kinds import DRA
-from dra_operator.testing.fakeapi.objects import Key, Obj, Resource, controller_of, dicts, dig, meta
+from dra_operator.testing.fakeapi.objects import Obj, Resource, controller_of, dicts, dig, meta
 
 if TYPE_CHECKING:
     from dra_operator.testing.fakeapi.store import Record, Store
@@ -75,12 +75,3 @@ def claims_of(store: Store, pod: Obj) -> list[Record] | None:
             return None
         found.append(claim)
     return found
-
-
-def pods_of_claim(store: Store, namespace: str, name: str) -> list[Key]:
-    """The pods that name a claim, in spec or status."""
-    return [
-        (namespace, meta(record.obj)["name"])
-        for record in store.items(PODS, namespace)
-        if any(claim_name(record.obj, entry)[0] == name for entry in pod_claims(record.obj))
-    ]
