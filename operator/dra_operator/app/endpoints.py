@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any, Protocol
 
 from aiohttp import web
 
+from dra_operator.errors import InvalidSettings
 from dra_operator.metrics import CONTENT_TYPE, Metrics
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+logger = logging.getLogger(__name__)
 
 
 class Health(Protocol):
@@ -38,7 +42,7 @@ class Endpoints:
         """Listen.
 
         Raises:
-            OSError: the address is taken.
+            InvalidSettings: the address cannot be had.
         """
         app = web.Application()
         app.router.add_get("/healthz", self._healthz)
@@ -46,9 +50,15 @@ class Endpoints:
         app.router.add_get("/metrics", self._render)
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, host, port)
-        await site.start()
+        try:
+            await web.TCPSite(self._runner, host, port).start()
+        except OSError as error:
+            await self._runner.cleanup()
+            raise InvalidSettings(
+                "--http-port", f"cannot listen on {host}:{port}: {error.strerror}"
+            ) from error
         self.port = self._runner.addresses[0][1]
+        logger.info("health and metrics on http://%s:%d", host, self.port)
 
     async def stop(self) -> None:
         """Stop listening."""

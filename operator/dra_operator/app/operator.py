@@ -19,6 +19,7 @@ from dra_operator.controllers.allocation import AllocationController
 from dra_operator.controllers.claims import ClaimGenerator
 from dra_operator.controllers.clock import SystemClock
 from dra_operator.controllers.commit import Committer
+from dra_operator.controllers.doubles import DoublesWatch
 from dra_operator.controllers.ownership import PolicyController
 from dra_operator.controllers.parts import Parts
 from dra_operator.controllers.recorder import EventRecorder
@@ -77,7 +78,9 @@ class Brain:
             cluster, parts.clock, settings.settle_seconds, enforced=enforced, everything_is_ours=replace
         )
         options = PlacementOptions(replace=replace, allocatable=settling.allocatable)
-        placer = Placer(cluster, default_compiler(), parts.features, options)
+        compiler = default_compiler()
+        compiler.compile("true", parts.features)  # builds the grammar now, rather than in the first decision
+        placer = Placer(cluster, compiler, parts.features, options)
         self._parts = parts
         self.loops: list[Loop] = []
         self._starts: list[Callable[[], None]] = []
@@ -89,6 +92,7 @@ class Brain:
             PolicyController(parts, self._queue(), settling, self._in_flight, self.allocation.wake),
             1,
         )
+        self._listeners.append(DoublesWatch(parts).changed)
         self._add("sweeper", Sweeper(parts, self._queue(), self.committer, settings.sweep_seconds), 1)
         if settings.generates:
             self._add("claims", ClaimGenerator(parts, self._queue(), self.committer), settings.max_writes)
@@ -176,8 +180,12 @@ class Operator:
             self.supervisor.start(f"feed-{feed.kind.plural}", feed.run())
         self.supervisor.start("sync-guard", self._guard.run())
         self.supervisor.start("events", self._events.run())
-        flags = (self._kopf_stop, self._kopf_ready)
-        self.supervisor.start("kopf", run_kopf(self._registry, build_settings(), flags))
+        self.supervisor.start("kopf", self._run_kopf())
+
+    async def _run_kopf(self) -> None:
+        """Kopf returns without an error only when it was told to stop: by us, or by a signal that came before we took those over."""
+        await run_kopf(self._registry, build_settings(), (self._kopf_stop, self._kopf_ready))
+        self.supervisor.stop()
 
     async def _work_when_synced(self) -> None:
         """No decision before every kind is known to be complete (architecture, section 5)."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from dra_operator.cluster import claim_keys, freed_devices
-from dra_operator.errors import ApiConflict
+from dra_operator.errors import ApiConflict, ApiForbidden, ApiInvalid
 from dra_operator.explain import explain
 from dra_operator.metrics import ALLOCATIONS, LATENCY
 from dra_operator.model import Node, Pod, ResourceClaim
@@ -126,12 +126,18 @@ class AllocationController:
         try:
             await self._committer.commit(pod, plan)
         except BaseException as error:
-            result = "conflict" if isinstance(error, ApiConflict) else "error"
-            self._parts.metrics.count(ALLOCATIONS, result)
-            self.wake()  # what was reserved for this attempt may serve others
+            self._failed(pod, error)
             raise
         self._served(pod, "committed")
         logger.info("pod %s: %s on node %s", pod.key, _devices(plan) or "nothing new to allocate", plan.node)
+
+    def _failed(self, pod: Pod, error: BaseException) -> None:
+        """An attempt came to nothing: what was reserved for it may serve others. Refusals by the server concern the user, too."""
+        self._parts.metrics.count(ALLOCATIONS, "conflict" if isinstance(error, ApiConflict) else "error")
+        self.wake()
+        if isinstance(error, ApiForbidden | ApiInvalid):
+            message = f"the API server refused a write for this pod, which will be tried again: {error}"
+            self._parts.recorder.record(POD, pod.metadata, WARNING, "WriteRefused", message)
 
     async def _release(self, pod: Pod) -> None:
         await self._committer.release(pod)

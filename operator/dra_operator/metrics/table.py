@@ -39,7 +39,7 @@ class Row:
 ALLOCATIONS = Row(
     Kind.COUNTER,
     "allocations",
-    "Attempts to serve a pod by result: committed, released, conflict, rolled_back, unsatisfied, refused, waiting.",
+    "Attempts to serve a pod by result: committed, released, conflict, error, rolled_back, unsatisfied, refused, waiting.",
     ("result",),
 )
 CLAIMS_GENERATED = Row(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_operator.metrics import ALLOCATIONS, DEVICES_HELD_TWICE, LATENCY, WRITES
+from dra_operator.testing.fakeapi.failures import StatusError
 from dra_operator.testing.fakeapi.faults import Fault, unavailable
 from dra_operator.testing.fakeapi.options import WriteOptions
 
@@ -224,3 +225,19 @@ async def test_a_double_made_by_others_is_reported() -> None:
         await here.until(cluster.doubles)
         here.operator.metrics.render()
         assert here.operator.metrics.value(DEVICES_HELD_TWICE) == 1
+        await here.until(
+            lambda: here.messages("DeviceHeldTwice", "mine") and here.messages("DeviceHeldTwice", "also")
+        )
+
+
+async def test_a_write_that_the_server_refuses_is_told_and_tried_again() -> None:
+    async with world(*STOCK, objects=CLUSTER) as here:
+        here.server.faults.add(
+            Fault(
+                StatusError(403, "Forbidden", "no such right"), verbs=PATCH, resource="resourceclaims/status"
+            )
+        )
+        here.add(pod("web", by_name("mine")))
+        await here.until(lambda: here.messages("WriteRefused", "web"))
+        assert here.messages("WriteRefused", "web")[0].endswith("no such right")
+        await here.until(lambda: here.node_of("web"))

@@ -1,0 +1,108 @@
+"""The operator as a process: `python -m dra_operator run`, its signals and its exit status."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+from .objects import by_template, device_class, node, pod, policy, slice_, template
+from .world import World
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+CLUSTER = (node("n1"), slice_("n1", 6), node("n2"), slice_("n2", 6), device_class(), policy(), template())
+STOCK = ("claims", "binding", "kubelet")
+
+
+class Process:
+    """One operator process, and what it has logged."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self.log = ""
+
+    async def logged(self, pattern: str) -> re.Match[str]:
+        """Wait for a line."""
+        assert self.process.stderr is not None
+        async with asyncio.timeout(30):
+            while not (found := re.search(pattern, self.log)):
+                line = await self.process.stderr.readline()
+                assert line, self.log
+                self.log += line.decode()
+        return found
+
+    async def end(self, number: signal.Signals) -> int:
+        """Send a signal and wait for the end; the exit status."""
+        self.process.send_signal(number)
+        async with asyncio.timeout(20):
+            _, rest = await self.process.communicate()
+        self.log += rest.decode()
+        assert self.process.returncode is not None
+        return self.process.returncode
+
+
+@contextlib.asynccontextmanager
+async def process(here: World, folder: Path, *flags: str) -> AsyncIterator[Process]:
+    """A running operator; killed at the end if it still runs."""
+    kubeconfig = here.server.write_kubeconfig(folder / "kubeconfig")
+    command = [sys.executable, "-m", "dra_operator", "run", "--kubeconfig", str(kubeconfig)]
+    more = ["--http-host", "127.0.0.1", "--http-port", "0", "--settle-seconds", "0", *flags]
+    started = await asyncio.create_subprocess_exec(*command, *more, stderr=asyncio.subprocess.PIPE)
+    try:
+        yield Process(started)
+    finally:
+        if started.returncode is None:
+            started.kill()
+            await started.communicate()
+
+
+async def test_sigterm_ends_it_in_order_with_status_0(tmp_path: Path) -> None:
+    async with World(*STOCK) as here, process(here, tmp_path, "--log-format", "json") as operator:
+        here.add(*CLUSTER)
+        await operator.logged('"message": "synced with Kubernetes')
+        here.add(pod("web", by_template("gpu")))
+        await here.until(lambda: here.node_of("web"))
+        assert await operator.end(signal.SIGTERM) == 0
+        assert "Traceback" not in operator.log
+
+
+async def test_sigkill_in_a_burst_then_a_new_process_comes_to_the_same_end(tmp_path: Path) -> None:
+    async with World(*STOCK) as here:
+        here.add(*CLUSTER)
+        async with process(here, tmp_path) as first:
+            await first.logged("synced with Kubernetes")
+            here.add(*(pod(f"p{number:02}", by_template("gpu")) for number in range(20)))
+            await here.until(lambda: len(here.devices()) >= 4)
+            assert await first.end(signal.SIGKILL) == -signal.SIGKILL
+        async with process(here, tmp_path) as second:
+            await second.logged("synced with Kubernetes")
+            await here.until(lambda: sum(bool(here.node_of(name)) for name in here.pods) == 12)
+            assert (len(here.devices()), here.held_twice()) == (12, [])
+
+
+async def test_without_its_own_kind_it_does_not_start_and_says_what_to_do(tmp_path: Path) -> None:
+    async with World(*STOCK) as here:
+        await here.user.request(
+            "DELETE",
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/allocationpolicies.dra-operator.io",
+        )
+        async with process(here, tmp_path) as operator:
+            await operator.logged("cannot run: .*AllocationPolicy.*kubectl apply -f crds/")
+            await operator.process.communicate()
+            assert operator.process.returncode == 1
+
+
+async def test_wrong_settings_are_a_usage_error(tmp_path: Path) -> None:
+    async with (
+        World() as here,
+        process(here, tmp_path, "--mode", "replace", "--generate-claims", "never") as operator,
+    ):
+        await operator.logged("Error: --generate-claims: mode replace has nobody else to generate claims")
+        await operator.process.communicate()
+        assert operator.process.returncode == 2
