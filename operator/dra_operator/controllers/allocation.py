@@ -16,12 +16,13 @@ from dra_operator.cluster import claim_keys, freed_devices
 from dra_operator.errors import ApiConflict, ApiForbidden, ApiInvalid
 from dra_operator.explain import explain
 from dra_operator.metrics import ALLOCATIONS, LATENCY
-from dra_operator.model import Node, Pod, ResourceClaim
+from dra_operator.model import GATE, Node, Pod, ResourceClaim
 from dra_operator.placement import Allocate, Ignore, Plan, Refuse, Release, Unplaced, Wait
 
 from .commit import POD
 from .names import holds_our_allocation
 from .parts import WARNING
+from .rules import POLICY
 from .signature import signature
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ logger = logging.getLogger(__name__)
 BATCH = 0.02
 """Seconds in which changes that may help are gathered before the waiting pods are looked at again: a freed node or a relist is
 many changes. Arbitrary; well below what a person notices."""
+
+UNGATED = "UngatedConsumer"
+"""Placement's reason for pods that share a claim with one past our gate."""
 
 HELPFUL = frozenset({"AllocationPolicy", "DeviceClass", "DeviceTaintRule", "ResourceSlice"})
 """Kinds of which any change may help a pod that waits."""
@@ -88,7 +92,8 @@ class AllocationController:
         Raises:
             ApiError: a write failed; look again.
         """
-        await self._committer.settle(pod_key)
+        if await self._committer.settle(pod_key):
+            self.wake()
         pod = self._cluster.pods.get(pod_key)
         if pod is None:
             self._waiting.pop(pod_key, None)
@@ -140,9 +145,22 @@ class AllocationController:
             self._parts.recorder.record(POD, pod.metadata, WARNING, "WriteRefused", message)
 
     async def _release(self, pod: Pod) -> None:
+        if pod.spec.resource_claims and not await self._is_surely_theirs(pod):
+            self.queue.add(pod.key)
+            return
         await self._committer.release(pod)
         self._served(pod, "released")
         logger.info("pod %s: released, no claim of it is ours", pod.key)
+
+    async def _is_surely_theirs(self, pod: Pod) -> bool:
+        """Whether the pod still is none of ours with the policies as the server has them now.
+
+        A release cannot be taken back, and the pod's event may have overtaken that of a policy applied just before it.
+        """
+        for policy in await self._parts.access.list(POLICY, ""):
+            self._cluster.assume(policy)
+        current = self._cluster.pods.get(pod.key)
+        return current is not None and isinstance(self._placer.classify(current), Release)
 
     async def _unplaced(self, pod: Pod, work: Allocate, outcome: Unplaced) -> None:
         """No node serves the pod. Claims that a half-done attempt allocated for it alone are taken back, and all is chosen anew."""
@@ -159,11 +177,25 @@ class AllocationController:
     def _leave(self, pod: Pod, answer: Ignore | Wait | Refuse | Release | Outcome) -> None:
         """Nothing to write: note that the pod waits, and why."""
         if isinstance(answer, Wait):
+            if answer.reason == UNGATED:
+                self._tell_ungated(pod)
             self._wait(pod, "waiting", answer.reason, "" if answer.quiet else answer.message)
         elif isinstance(answer, Refuse):
             self._wait(pod, "refused", answer.reason, answer.message)
         else:
             self._waiting.pop(pod.key, None)
+
+    def _tell_ungated(self, pod: Pod) -> None:
+        """Tell the pods past our gate that their claim is ours (architecture, section 2): they would wait without a word."""
+        for key in claim_keys(pod):
+            for other in self._cluster.pods_of_claim(key):
+                if other.is_done or other.gate_names or other.spec.node_name:
+                    continue
+                text = (
+                    f"claim {key} is shared with pod {pod.key}, which waits for dra-operator, and its devices are dra-operator's "
+                    f"to give: recreate this pod with the scheduling gate {GATE}, or give it a claim of its own"
+                )
+                self._parts.recorder.record(POD, other.metadata, WARNING, UNGATED, text)
 
     def _wait(self, pod: Pod, result: str, reason: str, message: str) -> None:
         """Keep the pod for the next change that may help; count and tell only what is news."""

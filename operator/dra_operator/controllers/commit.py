@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from dra_operator.errors import ApiConflict, ApiForbidden, ApiInvalid, ApiNotFound, ApiUnavailable
+from dra_operator.errors import (
+    ApiConflict,
+    ApiForbidden,
+    ApiInvalid,
+    ApiNotFound,
+    ApiUnavailable,
+    InvalidObject,
+)
 from dra_operator.model import FINALIZER, ResourceClaimConsumerReference, to_object
 
 from .access import STRATEGIC
@@ -126,21 +133,25 @@ class Committer:
                 return
         raise ApiConflict(f"ResourceClaim {claim.key} keeps changing while it is being reserved", status=409)
 
-    async def settle(self, pod_key: str) -> None:
+    async def settle(self, pod_key: str) -> bool:
         """Find out what became of the claims of a pod whose status write got no answer, and make sure that it cannot come late.
 
         A write that is still under way carries the claim's resourceVersion; another write to the claim makes it fail.
 
+        Returns: whether there was any such claim; its devices may be free again.
+
         Raises:
             ApiError: still unknown; the devices stay reserved.
         """
-        for uid, claim in list(self._unanswered.get(pod_key, {}).items()):
+        if pod_key not in self._unanswered:
+            return False
+        for uid, claim in list(self._unanswered[pod_key].items()):
             await self._fence(claim)
             self._unanswered[pod_key].pop(uid)
             self._cluster.unreserve(uid)
-        if not self._unanswered.get(pod_key):
-            self._unanswered.pop(pod_key, None)
-            self.in_flight.pop(pod_key, None)
+        del self._unanswered[pod_key]
+        self.in_flight.pop(pod_key, None)
+        return True
 
     async def roll_back(self, claim: ResourceClaim, pod_uid: str) -> None:
         """Take our allocation for that pod back: status first, then finalizer, and only if nobody else uses it (cp I-52)."""
@@ -231,7 +242,7 @@ class Committer:
         body = {"status": allocation_status(claim, stamped, pod)}
         try:
             return await self._access.patch(CLAIM, claim, body, subresource="status")
-        except ApiUnavailable:
+        except (ApiUnavailable, InvalidObject):  # no answer, or one that cannot be read
             self._unanswered.setdefault(pod.key, {})[claim.metadata.uid] = claim
             raise
 

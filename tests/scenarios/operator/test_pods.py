@@ -177,3 +177,14 @@ async def test_a_burst_never_gives_a_device_twice() -> None:
             await here.delete("pod", name)
         await here.until(lambda: sum(bool(here.node_of(name)) for name in here.pods) == 16)
         assert here.held_twice() == []
+
+
+async def test_a_claim_shared_past_our_gate_waits_and_both_pods_are_told() -> None:
+    async with world("claims", objects=(*CLUSTER, claim("shared"))) as here:
+        here.add(pod("past", by_name("shared"), gates=()), pod("web", by_name("shared")))
+        await here.until(
+            lambda: here.messages("UngatedConsumer", "web") and here.messages("UngatedConsumer", "past")
+        )
+        assert here.devices() == {}
+        await here.delete("pod", "past")
+        await here.until(lambda: not here.is_gated("web"))

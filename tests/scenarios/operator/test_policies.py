@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .objects import by_template, device_class, node, pod, policy, slice_, template
+from .objects import by_name, by_template, claim, device_class, node, pod, policy, slice_, template
 from .world import World, world
 
 CLUSTER = (node("n1"), slice_("n1", 2), device_class(), template())
@@ -113,3 +113,23 @@ async def test_in_mode_replace_all_pools_are_ours() -> None:
         here.add(pod("web", by_template("gpu")))
         await here.until(lambda: here.node_of("web") == "n1")
         assert here.rules == {}
+
+
+async def test_where_taint_rules_are_not_served_the_policy_says_so_and_pods_are_served() -> None:
+    async with World(*STOCK, settle_seconds=60.0) as here:
+        here.add(*CLUSTER, policy())
+        await here.start(without="DeviceTaintRule")
+        await here.until(lambda: here.condition("Enforced") == ("False", "TaintRulesNotServed"))
+        assert here.condition("Ready") == ("True", "NotEnforced")
+        here.add(pod("web", by_template("gpu")))
+        await here.until(lambda: here.node_of("web"))
+        assert here.rules == {}
+        await here.delete("policy", "gpus")
+        await here.until(lambda: not here.policy())
+
+
+async def test_a_policy_applied_just_before_a_pod_counts_although_its_event_comes_later() -> None:
+    async with world(*STOCK, objects=(*CLUSTER, claim("mine"))) as here:
+        here.add(policy(), pod("web", by_name("mine")))
+        await here.until(lambda: here.node_of("web"))
+        assert here.devices_of("web") == ["gpu.example.com/n1/dev-0"]

@@ -11,7 +11,7 @@ import yaml
 
 from dra_operator.app.operator import Operator
 from dra_operator.kube.api import MERGE, Api
-from dra_operator.kube.discovery import discover
+from dra_operator.kube.discovery import Served, discover
 from dra_operator.settings import build
 from dra_operator.testing.fakeapi.faults import Fault
 from dra_operator.testing.fakeapi.server import FakeApi
@@ -79,10 +79,13 @@ class World:
 
     # --- the operator's life
 
-    async def start(self) -> Operator:
-        """Start the operator and wait until it decides."""
+    async def start(self, *, without: str = "") -> Operator:
+        """Start the operator and wait until it decides; one kind may be hidden from it."""
         self._api = Api.at(self.server.url)
-        self.operator = Operator(build(**self.flags), self._api, await discover(self._api))
+        found = await discover(self._api)
+        kinds = {name: kind for name, kind in found.kinds.items() if name != without}
+        missing = tuple(kind for name, kind in found.kinds.items() if name == without)
+        self.operator = Operator(build(**self.flags), self._api, Served(found.server_version, kinds, missing))
         self.operator.cluster.on_change(lambda _: self._changed.set())
         self._task = asyncio.create_task(self.operator.run())
         ready = asyncio.create_task(self.operator.ready.wait())
