@@ -72,6 +72,18 @@ async def test_updates_own_fields_too(api: Client) -> None:
     assert refused.causes[0]["message"] == 'conflict with "creator" using v1'
 
 
+async def test_configuration_says_what_it_is(api: Client) -> None:
+    for body, said in (
+        ({"metadata": {"name": "c"}}, "invalid object type: /, Kind="),
+        (
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "d"}},
+            "the name of the object (d) does not match the name on the URL (c)",
+        ),
+    ):
+        refused = await api.apply(f"{CONFIG}/c", body, "one")
+        assert (refused.code, refused.body["message"]) == (400, said)
+
+
 async def test_apply_needs_a_field_manager(api: Client) -> None:
     refused = await api.call("PATCH", f"{CONFIG}/c", _applied(a="1"), kind="application/apply-patch+yaml")
     assert (refused.code, refused.reason) == (422, "Invalid")

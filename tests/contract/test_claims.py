@@ -393,6 +393,21 @@ async def test_device_status_goes_with_its_device(api: Client) -> None:
     assert cleared.body["status"] == {}
 
 
+async def test_times_are_kept_in_whole_seconds(api: Client) -> None:
+    await _new_claim(api)
+    sent = {**allocation(), "allocationTimestamp": "2026-01-01T02:00:00.75+02:00"}
+    written = (await _status(api, allocation=sent)).ok()
+    assert written.body["status"]["allocation"] == allocation()
+
+
+async def test_emptied_list_vanishes(api: Client) -> None:
+    await _new_claim(api)
+    (await _status(api, allocation=allocation(), reservedFor=[consumer()])).ok()
+    drop = {"status": {"reservedFor": [{"uid": consumer()["uid"], "$patch": "delete"}]}}
+    written = (await api.strategic(STATUS, drop)).ok()
+    assert written.body["status"] == {"allocation": allocation()}
+
+
 async def test_status_subresource_of_a_kind_without_status_is_not_found(api: Client) -> None:
     (await api.create("/api/v1/namespaces/{ns}/configmaps", config())).ok()
     assert (await api.get("/api/v1/namespaces/{ns}/configmaps/c/status")).code == 404

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from tests.contract.client import DRA
 
@@ -189,6 +191,108 @@ async def test_event_is_the_same_object_in_both_groups(api: Client) -> None:
     series = {"series": {"count": 2, "lastObservedTime": "2026-01-01T00:01:00.000000Z"}}
     patched = (await api.merge(f"{NEW_EVENTS}/e", series)).ok()
     assert patched.body["series"]["count"] == 2
+
+
+def _event(namespace: str, **fields: Any) -> Obj:
+    event = {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": "e"},
+        "eventTime": "2026-01-01T00:00:00.000000Z",
+        "reportingController": "dra-operator",
+        "reportingInstance": "dra-operator-0",
+        "action": "Allocating",
+        "reason": "NoSolution",
+        "note": "no device is free",
+        "type": "Warning",
+        "regarding": {"apiVersion": "v1", "kind": "Pod", "namespace": namespace, "name": "p", "uid": "u"},
+        **fields,
+    }
+    return {key: value for key, value in event.items() if value is not None}
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"eventTime": None}, ("eventTime", "FieldValueRequired")),
+        ({"reportingController": "no name"}, ("reportingController", "FieldValueInvalid")),
+        ({"reportingInstance": ""}, ("reportingInstance", "FieldValueRequired")),
+        ({"action": ""}, ("action", "FieldValueRequired")),
+        ({"reason": "r" * 129}, ("reason", "FieldValueInvalid")),
+        ({"note": "n" * 1025}, ("message", "FieldValueInvalid")),
+        ({"type": "Error"}, ("type", "FieldValueInvalid")),
+        ({"regarding": {"kind": "Node", "name": "n"}}, ("involvedObject.namespace", "FieldValueInvalid")),
+        (
+            {"series": {"count": 1, "lastObservedTime": "2026-01-01T00:00:00.000000Z"}},
+            ("series.count", "FieldValueInvalid"),
+        ),
+    ],
+)
+async def test_bad_event_is_invalid(api: Client, fields: Obj, expected: tuple[str, str]) -> None:
+    assert _errors(await api.create(NEW_EVENTS, _event(api.ns, **fields))) == [expected]
+
+
+async def test_core_event_lives_in_the_namespace_of_its_object(api: Client) -> None:
+    body = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "e"},
+        "involvedObject": {"kind": "Pod", "namespace": "other", "name": "p"},
+        "reason": "R",
+        "message": "m",
+        "type": "Normal",
+    }
+    refused = await api.create(CORE_EVENTS, body)
+    assert _errors(refused) == [("involvedObject.namespace", "FieldValueInvalid")]
+    (await api.create(CORE_EVENTS, {**body, "involvedObject": {"namespace": api.ns, "name": "p"}})).ok()
+
+
+async def test_event_about_a_cluster_scoped_object_lives_in_default(api: Client, unique: str) -> None:
+    path = "/apis/events.k8s.io/v1/namespaces/default/events"
+    about = {"apiVersion": "v1", "kind": "Node", "name": "n"}
+    body = _event("default", regarding=about, metadata={"name": unique})
+    try:
+        (await api.create(path, body)).ok()
+    finally:
+        await api.delete(f"{path}/{unique}")
+
+
+async def test_written_event_changes_only_its_series(api: Client) -> None:
+    (await api.create(NEW_EVENTS, _event(api.ns))).ok()
+    refused = await api.merge(f"{NEW_EVENTS}/e", {"note": "other"})
+    assert _errors(refused) == [("message", "FieldValueInvalid")]
+    series = {"series": {"count": 2, "lastObservedTime": "2026-01-01T00:01:00.000000Z"}}
+    (await api.merge(f"{NEW_EVENTS}/e", series)).ok()
+
+
+@pytest.mark.parametrize("time", ["2026-01-01T00:00:00Z", "2026-01-01T00:00:00.123Z", "yesterday"])
+async def test_micro_times_have_six_digits(api: Client, time: str) -> None:
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "l"}}
+    refused = await api.create(LEASES, {**lease, "spec": {"renewTime": time}})
+    assert (refused.code, refused.reason) == (400, "BadRequest")
+    assert f'parsing time "{time}"' in refused.body["message"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"leaseDurationSeconds": 0}, "spec.leaseDurationSeconds"),
+        ({"leaseTransitions": -1}, "spec.leaseTransitions"),
+    ],
+)
+async def test_bad_lease_is_invalid(api: Client, spec: Obj, field: str) -> None:
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "l"}, "spec": spec}
+    assert _errors(await api.create(LEASES, lease)) == [(field, "FieldValueInvalid")]
+
+
+async def test_namespace_names_and_the_namespaces_that_stay(api: Client) -> None:
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a.b"}}
+    assert _errors(await api.create("/api/v1/namespaces", body)) == [("metadata.name", "FieldValueInvalid")]
+    refused = await api.delete("/api/v1/namespaces/default")
+    assert (refused.code, refused.body["message"]) == (
+        403,
+        'namespaces "default" is forbidden: this namespace may not be deleted',
+    )
 
 
 async def test_node_keeps_its_status_on_creation(api: Client, unique: str) -> None:

@@ -225,6 +225,13 @@ async def test_object_being_deleted_gets_no_new_finalizer(api: Client) -> None:
     ]
 
 
+async def test_finalizer_needs_a_domain(api: Client) -> None:
+    refused = await api.create(CLAIM, claim(finalizers=["hold"]))
+    assert [(cause["field"], cause["reason"]) for cause in refused.causes] == [
+        ("metadata.finalizers[0]", "FieldValueInvalid")
+    ]
+
+
 async def test_second_delete_changes_nothing(api: Client) -> None:
     (await api.create(CLAIM, claim(finalizers=["example.com/hold"]))).ok()
     first = (await api.delete(f"{CLAIM}/claim")).ok()

@@ -82,6 +82,17 @@ async def test_json_patch_whose_test_fails_is_unprocessable(api: Client) -> None
     assert refused.body["message"] == "the server rejected our request due to an error in our request"
 
 
+async def test_json_patch_that_cannot_be_done_is_unprocessable(api: Client) -> None:
+    (await api.create(CONFIG, config(data={"a": "1"}))).ok()
+    for operation in (
+        {"op": "remove", "path": "/data/nope"},
+        {"op": "add", "path": "/no/such/place", "value": 1},
+        {"op": "invent", "path": "/data"},
+    ):
+        refused = await api.json_patch(f"{CONFIG}/c", [operation])
+        assert (refused.code, refused.reason) == (422, "Invalid")
+
+
 async def test_json_patch_with_a_stale_version_conflicts(api: Client) -> None:
     created = (await api.create(CONFIG, config())).ok()
     (await api.merge(f"{CONFIG}/c", {"data": {"a": "1"}})).ok()

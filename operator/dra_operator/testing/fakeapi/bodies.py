@@ -5,7 +5,7 @@ Called by `machinery`. Pure; the answers are values or refusals.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dra_operator.testing.fakeapi import failures
 from dra_operator.testing.fakeapi.objects import Obj, meta, with_metadata
@@ -23,6 +23,24 @@ def check_name(name: str, body: Obj) -> None:
     if (meta(body).get("name") or name) != name:
         text = f"the name of the object ({meta(body)['name']}) does not match the name on the URL ({name})"
         raise failures.bad_request(text)
+
+
+def check_configuration(kind: Kind, name: str, config: Any) -> None:
+    """An applied configuration is an object that says what it is.
+
+    Raises:
+        StatusError: 400.
+    """
+    if not isinstance(config, dict):
+        raise failures.bad_request("an applied configuration must be an object")
+    if not config.get("kind") or not config.get("apiVersion"):
+        text = f"invalid object type: /{config.get('apiVersion', '')}, Kind={config.get('kind', '')}"
+        raise failures.bad_request(text)
+    check_type(kind, config)
+    if not meta(config).get("name"):
+        text = f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        raise failures.bad_request(text)
+    check_name(name, config)
 
 
 def without_status(obj: Obj) -> Obj:

@@ -29,6 +29,11 @@ _SUBDOMAIN_HELP = (
     " end with an alphanumeric character (e.g. 'example.com', regex used for validation is"
     r" '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 )
+_QUALIFIED_HELP = (
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric"
+    " character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is"
+    " '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
 
 
 def quoted(value: Any) -> str:
@@ -120,7 +125,8 @@ def label_key(path: str, value: Any) -> list[Cause]:
     if slash and not _SUBDOMAIN.fullmatch(prefix):
         return [wrong(path, value, f"prefix part {_SUBDOMAIN_HELP}")]
     if len(name) > 63 or not _QUALIFIED.fullmatch(name):
-        return [wrong(path, value, "name part must consist of alphanumeric characters, '-', '_' or '.'")]
+        empty = [] if name else [wrong(path, value, "name part must be non-empty")]
+        return [*empty, wrong(path, value, _QUALIFIED_HELP)]
     return []
 
 

@@ -135,11 +135,10 @@ def invalid(about: About, causes: Sequence[Cause]) -> StatusError:
     return StatusError(422, "Invalid", message, about, tuple(causes))
 
 
-def unprocessable(about: About) -> StatusError:
+def unprocessable() -> StatusError:
     """422: a JSON patch whose `test` or path did not hold."""
-    return StatusError(
-        422, "Invalid", "the server rejected our request due to an error in our request", about
-    )
+    message = "the server rejected our request due to an error in our request"
+    return StatusError(422, "Invalid", message, empty_details=True)
 
 
 def bad_request(message: str) -> StatusError:

@@ -13,6 +13,7 @@ from typing import Any
 from dra_operator.testing.fakeapi import failures
 from dra_operator.testing.fakeapi.apply import applied
 from dra_operator.testing.fakeapi.bodies import (
+    check_configuration,
     check_name,
     check_type,
     payload,
@@ -31,7 +32,6 @@ from dra_operator.testing.fakeapi.objects import (
     Clock,
     Key,
     Obj,
-    copied,
     encoded,
     meta,
     timestamp,
@@ -43,8 +43,10 @@ from dra_operator.testing.fakeapi.patches import APPLY, patched
 from dra_operator.testing.fakeapi.rules.claimstatus import drop_freed_devices
 from dra_operator.testing.fakeapi.rules.devices import renew_rule
 from dra_operator.testing.fakeapi.rules.metadata import check_metadata, check_metadata_update
+from dra_operator.testing.fakeapi.rules.others import UNDELETABLE
 from dra_operator.testing.fakeapi.store import Record, Store
 from dra_operator.testing.fakeapi.strategies import strategy_of
+from dra_operator.testing.fakeapi.tidy import tidied
 
 Admission = Callable[[Kind, Obj], None]
 """Changes a new object in place before it is validated."""
@@ -91,7 +93,7 @@ class Machinery:
         check_type(kind, body)
         if meta(body).get("resourceVersion"):
             raise failures.StatusError(500, "", "resourceVersion should not be set on objects to be created")
-        obj = copied(body)
+        obj = tidied(kind, body)
         metadata = obj["metadata"] = dict(obj.get("metadata") or {})
         for field in (*_SERVER_FIELDS, "managedFields", "resourceVersion", "selfLink"):
             metadata.pop(field, None)
@@ -156,14 +158,14 @@ class Machinery:
         uid = meta(body).get("uid")
         if uid and uid != live.uid:
             raise failures.storage_precondition(kind.plural_about(key[1]), key[0], "UID", uid, live.uid)
-        return self._replace(kind, live, copied(body), options)
+        return self._replace(kind, live, body, options)
 
     def _replace(
         self, kind: Kind, live: Record, body: Obj, options: WriteOptions, *, owned: bool = False
     ) -> Record:
         """Store `body` in place of `live`; with `owned` its managedFields are already right."""
         self._check_identity(kind, live, body)
-        new = self._carried_over(kind, live.obj, body, options.subresource)
+        new = self._carried_over(kind, live.obj, tidied(kind, body), options.subresource)
         self._default_update(kind, new, live.obj)
         raise_invalid(
             kind, live.obj["metadata"]["name"], _update_causes(kind, new, live.obj, options.subresource)
@@ -228,15 +230,13 @@ class Machinery:
         if media_type == APPLY:
             return self._apply(kind, key, patch, options)
         live = self.get(kind, key)
-        new = patched(kind, live.obj, media_type, patch, key[1])
+        new = patched(kind, live.obj, media_type, patch)
         check_type(kind, new)
         check_name(key[1], new)
         return self._replace(kind, live, new, options), False
 
     def _apply(self, kind: Kind, key: Key, config: Any, options: WriteOptions) -> tuple[Record, bool]:
-        if not isinstance(config, dict):
-            raise failures.bad_request("an applied configuration must be an object")
-        check_type(kind, config)
+        check_configuration(kind, key[1], config)
         live = self.get(kind, key) if self.store.get(kind.resource, key) else None
         manager = Manager(options.manager, "Apply", options.subresource)
         now = timestamp(self.clock())
@@ -248,10 +248,10 @@ class Machinery:
         if options.subresource:
             raise failures.not_found(kind.plural_about(key[1]))
         if meta(config).get("uid"):
-            raise failures.conflict(
-                kind.plural_about(key[1]), "uid mismatch: the provided object specified uid"
-            )
-        body = self._new(kind, key[0], with_metadata(config, name=key[1]))
+            uid = meta(config)["uid"]
+            why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            raise failures.conflict(kind.plural_about(key[1]), why)
+        body = self._new(kind, key[0], with_metadata(config, resourceVersion=None))
         return self._insert(kind, applied(kind, None, body, manager, force=True, time=now), options), True
 
     # --- delete
@@ -263,6 +263,8 @@ class Machinery:
             StatusError: 404, 409 (preconditions).
         """
         live = self.get(kind, key)
+        if kind.kind == "Namespace" and key[1] in UNDELETABLE:
+            raise failures.forbidden(kind.plural_about(key[1]), "this namespace may not be deleted")
         about = kind.kind_about(key[1])
         if options.uid and options.uid != live.uid:
             raise failures.deletion_precondition(about, "UID", options.uid, live.uid)

@@ -13,10 +13,10 @@ import jsonpointer
 
 from dra_operator.testing.fakeapi.failures import StatusError, bad_request, unprocessable
 from dra_operator.testing.fakeapi.listkeys import PRIMITIVE_SETS, Path, merge_key
-from dra_operator.testing.fakeapi.objects import Obj, copied
 
 if TYPE_CHECKING:
     from dra_operator.testing.fakeapi.kinds import Kind
+    from dra_operator.testing.fakeapi.objects import Obj
 
 JSON = "application/json-patch+json"
 MERGE = "application/merge-patch+json"
@@ -32,30 +32,32 @@ _NO_OBJECT = (
 )
 
 
-def patched(kind: Kind, live: Obj, media_type: str, patch: Any, name: str) -> Obj:
+def patched(kind: Kind, live: Obj, media_type: str, patch: Any) -> Obj:
     """The object after `patch`.
 
     Raises:
         StatusError: 400 (the patch has the wrong shape), 415 (no such format), 422 (a JSON patch that does not hold).
     """
     if media_type == JSON:
-        return _json_patched(kind, live, patch, name)
+        return _json_patched(live, patch)
     if not isinstance(patch, dict):
         raise bad_request(_NO_OBJECT)
     if media_type == MERGE:
-        return copied(merged(live, patch))
-    return copied(strategic(kind, live, patch))
+        result = merged(live, patch)
+        assert isinstance(result, dict)
+        return result
+    return strategic(kind, live, patch)
 
 
-def _json_patched(kind: Kind, live: Obj, patch: Any, name: str) -> Obj:
+def _json_patched(live: Obj, patch: Any) -> Obj:
     if not isinstance(patch, list):
         raise bad_request("json: cannot unmarshal object into a JSON patch")
     try:
         result = jsonpatch.apply_patch(live, patch)
     except (jsonpatch.JsonPatchConflict, jsonpatch.JsonPatchTestFailed, jsonpointer.JsonPointerException):
-        raise unprocessable(kind.plural_about(name)) from None
-    except jsonpatch.JsonPatchException as error:
-        raise bad_request(str(error)) from error
+        raise unprocessable() from None
+    except jsonpatch.JsonPatchException:
+        raise unprocessable() from None
     if not isinstance(result, dict):
         raise bad_request("a JSON patch may not replace the object by something else")
     return result

@@ -13,7 +13,7 @@ from dra_operator.testing.fakeapi import schemas
 from dra_operator.testing.fakeapi.failures import Cause
 from dra_operator.testing.fakeapi.kinds import DRA, Kind
 from dra_operator.testing.fakeapi.objects import Obj
-from dra_operator.testing.fakeapi.rules import claims, claimstatus, devices, poddefaults, pods
+from dra_operator.testing.fakeapi.rules import claims, claimstatus, devices, events, others, poddefaults, pods
 
 Defaults = Callable[[Obj, datetime], None]
 Check = Callable[[Obj], list[Cause]]
@@ -71,7 +71,13 @@ def _check_rule_update(new: Obj, _old: Obj) -> list[Cause]:
 
 
 STRATEGIES: Mapping[tuple[str, str], Strategy] = {
-    ("", "Namespace"): Strategy(on_create=_default_namespace, status_keeps_metadata=False),
+    ("", "Namespace"): Strategy(
+        on_create=_default_namespace, check_create=others.check_namespace, status_keeps_metadata=False
+    ),
+    ("", "Event"): Strategy(check_create=events.check_core_event, check_update=events.check_event_update),
+    ("events.k8s.io", "Event"): Strategy(
+        check_create=events.check_new_event, check_update=events.check_event_update
+    ),
     ("", "Node"): Strategy(status_keeps_metadata=False),
     ("", "Pod"): Strategy(
         on_create=poddefaults.default_pod,
@@ -103,8 +109,12 @@ STRATEGIES: Mapping[tuple[str, str], Strategy] = {
         check_update=_check_rule_update,
         needs_version=True,
     ),
-    ("coordination.k8s.io", "Lease"): Strategy(needs_version=True),
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): Strategy(needs_version=True),
+    ("coordination.k8s.io", "Lease"): Strategy(
+        check_create=others.check_lease, check_update=others.check_lease_update, needs_version=True
+    ),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): Strategy(
+        check_create=others.check_definition, needs_version=True
+    ),
 }
 
 _PLAIN = Strategy()

@@ -133,7 +133,7 @@ def _check_attribute(attribute: Any, path: str) -> list[Cause]:
 def check_taint(taint: Obj, path: str) -> list[Cause]:
     """One device taint (cp V-98)."""
     key, effect = taint.get("key"), taint.get("effect")
-    causes = label_key(f"{path}.key", key) if key else [required(f"{path}.key")]
+    causes = label_key(f"{path}.key", key or "")
     if taint.get("value"):
         causes += label_value(f"{path}.value", taint["value"])
     if not effect:

@@ -27,6 +27,7 @@ _FREE_NAMES = frozenset({"Role", "RoleBinding", "ClusterRole", "ClusterRoleBindi
 """RBAC allows any path segment as a name (`system:node`)."""
 
 _ANNOTATIONS_LIMIT = 262_144
+_STANDARD_FINALIZERS = frozenset({"foregroundDeletion", "kubernetes", "orphan"})
 
 
 def check_metadata(kind: Kind, obj: Obj) -> list[Cause]:
@@ -43,9 +44,21 @@ def check_metadata(kind: Kind, obj: Obj) -> list[Cause]:
         causes += label_value("metadata.labels", value)
     causes += _check_annotations(metadata.get("annotations") or {})
     causes += _check_owners(dicts(metadata.get("ownerReferences")))
-    for finalizer in metadata.get("finalizers") or ():
-        causes += label_key("metadata.finalizers", finalizer)
+    for index, finalizer in enumerate(metadata.get("finalizers") or ()):
+        causes += _check_finalizer(f"metadata.finalizers[{index}]", finalizer)
     return causes
+
+
+def _missing(path: str) -> Cause:
+    if path.endswith(".uid"):
+        return required(path, "must not be empty")
+    return wrong(path, "", "must not be empty")
+
+
+def _check_finalizer(path: str, name: str) -> list[Cause]:
+    if "/" in name or name in _STANDARD_FINALIZERS:
+        return label_key(path, name)
+    return [wrong(path, name, "name is neither a standard finalizer name nor is it fully qualified")]
 
 
 def _check_annotations(annotations: Obj) -> list[Cause]:
@@ -67,7 +80,7 @@ def _check_owners(owners: Iterable[Obj]) -> list[Cause]:
     for index, owner in enumerate(owners):
         path = f"metadata.ownerReferences[{index}]"
         causes += [
-            wrong(f"{path}.{field}", "", "must not be empty")
+            _missing(f"{path}.{field}")
             for field in ("apiVersion", "kind", "name", "uid")
             if not owner.get(field)
         ]
