@@ -1,0 +1,125 @@
+"""Many equal pods at once, and what must hold of them when everything is at rest. Used by the tests of bursts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.e2e.fleet import gates, is_running
+from tests.e2e.harness.audit import claim_names, find_problems
+from tests.e2e.harness.objects import claim_template, exactly, pod
+from tests.e2e.harness.waiting import wait_until
+
+if TYPE_CHECKING:
+    from tests.e2e.fleet import Fleet, Object
+    from tests.e2e.harness.operator_process import OperatorProcess
+
+GATE = "dra-operator.io/allocate"
+TEMPLATE = "one-gpu"
+PHASES = "--output=jsonpath={range .items[*]}{.status.phase}{'\\n'}{end}"
+CLOCK_TICKS = 100  # a second; the kernel's unit for users, on all machines that Go runs on
+
+
+def template(fleet: Fleet, word: str = "gpu") -> Object:
+    """One device a pod."""
+    return claim_template(TEMPLATE, exactly("gpu", fleet.name(word)))
+
+
+def arrive(fleet: Fleet, count: int, prefix: str = "pod") -> None:
+    """So many pods of the template at once, by one `kubectl create`."""
+    fleet.workspace.kubectl.create(
+        [pod(f"{prefix}-{number:03}", templates={"gpu": TEMPLATE}) for number in range(count)]
+    )
+
+
+def running_count(fleet: Fleet) -> int:
+    """Pods that run; a cheap question."""
+    return Counter(fleet.workspace.kubectl.run("get", "pods", PHASES).split())["Running"]
+
+
+def until_running(fleet: Fleet, count: int, *, timeout: float = 90.0) -> None:
+    """Waits until exactly so many pods run: one more would have come to stay."""
+    wait_until(
+        lambda: running_count(fleet),
+        f"{count} pods of {fleet.workspace.namespace} running",
+        timeout=timeout,
+        accept=lambda seen: seen >= count,
+    )
+
+
+def at_rest(fleet: Fleet, *, timeout: float = 30.0) -> list[str]:
+    """Waits until nothing is half-done; returns what is wrong even then."""
+    return wait_until(
+        lambda: loose_ends(fleet),
+        "nothing half-done or wrong",
+        timeout=timeout,
+        accept=lambda found: not found,
+    )
+
+
+def loose_ends(fleet: Fleet) -> list[str]:
+    """What may be so for a moment, but not at rest; and everything that is wrong (see `audit`)."""
+    kubectl = fleet.workspace.kubectl
+    pods = kubectl.get_all("pods")
+    claims = kubectl.get_all("resourceclaims", "--all-namespaces")
+    return [
+        *find_problems(claims, kubectl.get_all("pods", "--all-namespaces"), fleet.workspace.namespace),
+        *_of_pods(pods, _allocated(fleet, claims)),
+        *_of_claims(fleet, claims, pods),
+    ]
+
+
+def _allocated(fleet: Fleet, claims: list[Object]) -> set[str]:
+    return {
+        item["metadata"]["name"]
+        for item in claims
+        if item["metadata"]["namespace"] == fleet.workspace.namespace
+        and item.get("status", {}).get("allocation")
+    }
+
+
+def _of_pods(pods: list[Object], allocated: set[str]) -> list[str]:
+    """A pod waits at its gate and holds nothing, or it is bound."""
+    found = []
+    for item in pods:
+        name, names = item["metadata"]["name"], set(claim_names(item))
+        if gates(item) and names & allocated:
+            found.append(f"pod {name} waits at its gate with an allocated claim")
+        if not gates(item) and not item["spec"].get("nodeName"):
+            found.append(f"pod {name} is released but not bound")
+    return found
+
+
+def _of_claims(fleet: Fleet, claims: list[Object], pods: list[Object]) -> list[str]:
+    """A generated claim belongs to a pod that lives, and a pod has one for each of its entries."""
+    uids = {item["metadata"]["uid"] for item in pods}
+    own = [item for item in claims if item["metadata"]["namespace"] == fleet.workspace.namespace]
+    owners = Counter(
+        (reference["uid"], item["metadata"]["annotations"]["resource.kubernetes.io/pod-claim-name"])
+        for item in own
+        for reference in item["metadata"].get("ownerReferences", [])
+    )
+    orphans = [f"a claim of pod {uid}, which is gone, is left" for uid, _ in owners if uid not in uids]
+    twins = [
+        f"pod {uid} has {count} claims for {entry}" for (uid, entry), count in owners.items() if count > 1
+    ]
+    return orphans + twins
+
+
+def names_running(fleet: Fleet) -> list[str]:
+    """Names of the pods that run, sorted."""
+    found = fleet.workspace.kubectl.get_all("pods")
+    return sorted(item["metadata"]["name"] for item in found if is_running(item))
+
+
+def names_waiting(fleet: Fleet) -> list[str]:
+    """Names of the pods that wait at our gate and no other, sorted."""
+    found = fleet.workspace.kubectl.get_all("pods")
+    return sorted(item["metadata"]["name"] for item in found if gates(item) == [GATE])
+
+
+def cpu_seconds(operator: OperatorProcess) -> float:
+    """CPU time that the operator has used, user and system."""
+    fields = Path(f"/proc/{operator.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / CLOCK_TICKS
