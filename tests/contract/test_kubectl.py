@@ -30,7 +30,14 @@ class Kubectl:
         """The output of one command, which must end with `code`."""
         bodies = [] if given is None else given if isinstance(given, list) else [given]
         text = yaml.safe_dump_all(bodies)
-        process = await asyncio.create_subprocess_exec(
+        process = await self.start(*arguments)
+        out, err = await asyncio.wait_for(process.communicate(text.encode()), 60)
+        assert process.returncode == code, f"{arguments}: {out.decode()}{err.decode()}"
+        return out.decode() + (err.decode() if code else "")
+
+    async def start(self, *arguments: str) -> asyncio.subprocess.Process:
+        """A command that goes on running; whoever starts it ends it."""
+        return await asyncio.create_subprocess_exec(
             _program(),
             f"--kubeconfig={self._api.server.kubeconfig}",
             f"--namespace={self._api.ns}",
@@ -40,9 +47,6 @@ class Kubectl:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
-        out, err = await asyncio.wait_for(process.communicate(text.encode()), 60)
-        assert process.returncode == code, f"{arguments}: {out.decode()}{err.decode()}"
-        return out.decode() + (err.decode() if code else "")
 
 
 def _program() -> str:
@@ -171,6 +175,21 @@ async def test_wait_for_condition_field_and_deletion(api: Client, kubectl: Kubec
     leaving = asyncio.create_task(kubectl("wait", "configmap/c", "--for=delete", "--timeout=20s"))
     (await api.delete("/api/v1/namespaces/{ns}/configmaps/c")).ok()
     await leaving
+
+
+async def test_get_watches(api: Client, kubectl: Kubectl) -> None:
+    await kubectl("create", "-f", "-", given=pod(gates=("example.com/wait",)))
+    process = await kubectl.start("get", "pods", "--watch")
+    assert process.stdout is not None
+    try:
+        heading, first = [(await process.stdout.readline()).split() for _ in range(2)]
+        assert heading[:3] == [b"NAME", b"READY", b"STATUS"]
+        assert first[:3] == [b"p", b"0/1", b"SchedulingGated"]
+        (await api.merge(f"{POD}/p/status", {"status": {"phase": "Running", "conditions": None}})).ok()
+        assert (await process.stdout.readline()).split()[:3] == [b"p", b"0/1", b"Running"]
+    finally:
+        process.terminate()
+        await process.wait()
 
 
 async def test_patch_of_the_status_subresource(kubectl: Kubectl) -> None:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from dra_operator.testing.fakeapi import failures
 from dra_operator.testing.fakeapi.objects import Obj, meta, with_metadata
+from dra_operator.testing.fakeapi.rules.metadata import check_metadata, check_metadata_update
+from dra_operator.testing.fakeapi.strategies import strategy_of
 
 if TYPE_CHECKING:
     from dra_operator.testing.fakeapi.kinds import Kind
@@ -95,3 +97,18 @@ def payload(obj: Obj) -> Obj:
 def same(new: Obj, old: Obj) -> bool:
     """Whether nothing changed but the version, so that a write would say nothing new."""
     return with_metadata(new, resourceVersion=None) == with_metadata(old, resourceVersion=None)
+
+
+def update_causes(kind: Kind, new: Obj, old: Obj, subresource: str) -> list[failures.Cause]:
+    """Everything that is wrong with an update, whichever part of the object it is for."""
+    strategy = strategy_of(kind)
+    check = strategy.check_status if subresource == "status" else strategy.check_update
+    return [*check_metadata(kind, new), *check_metadata_update(new, old), *check(new, old)]
+
+
+def managers_so_far(new: Obj, old: Obj) -> list[Obj] | None:
+    """The managedFields that a writer sent, if any; `[{}]` is the request to forget them."""
+    sent = meta(new).get("managedFields")
+    if sent == [{}]:
+        return None
+    return sent or meta(old).get("managedFields")

@@ -162,6 +162,15 @@ def no_media_type() -> StatusError:
     return StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", empty_details=True)
 
 
+def no_protobuf() -> StatusError:
+    """415 of our own: what kubectl sends for `create namespace` and its like."""
+    message = (
+        "this embedded API server reads no protobuf, which kubectl sends for `create KIND NAME`:"
+        " write the object to a file and use kubectl apply -f or create -f"
+    )
+    return StatusError(415, "UnsupportedMediaType", message)
+
+
 def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
     """415: no such patch or body format here."""
     message = f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"

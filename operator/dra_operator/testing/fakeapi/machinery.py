@@ -16,10 +16,12 @@ from dra_operator.testing.fakeapi.bodies import (
     check_configuration,
     check_name,
     check_type,
+    managers_so_far,
     payload,
     raise_invalid,
     same,
     set_namespace,
+    update_causes,
     without_status,
 )
 from dra_operator.testing.fakeapi.checks import immutable
@@ -42,7 +44,7 @@ from dra_operator.testing.fakeapi.options import DeleteOptions, WriteOptions
 from dra_operator.testing.fakeapi.patches import APPLY, patched
 from dra_operator.testing.fakeapi.rules.claimstatus import drop_freed_devices
 from dra_operator.testing.fakeapi.rules.devices import renew_rule
-from dra_operator.testing.fakeapi.rules.metadata import check_metadata, check_metadata_update
+from dra_operator.testing.fakeapi.rules.metadata import check_metadata
 from dra_operator.testing.fakeapi.rules.others import UNDELETABLE
 from dra_operator.testing.fakeapi.store import Record, Store
 from dra_operator.testing.fakeapi.strategies import strategy_of
@@ -168,10 +170,10 @@ class Machinery:
         new = self._carried_over(kind, live.obj, tidied(kind, body), options.subresource)
         self._default_update(kind, new, live.obj)
         raise_invalid(
-            kind, live.obj["metadata"]["name"], _update_causes(kind, new, live.obj, options.subresource)
+            kind, live.obj["metadata"]["name"], update_causes(kind, new, live.obj, options.subresource)
         )
         if not owned:
-            new = with_metadata(new, managedFields=_managers_so_far(new, live.obj))
+            new = with_metadata(new, managedFields=managers_so_far(new, live.obj))
         if same(new, live.obj):
             return live
         if (kind.generation or kind.custom) and payload(new) != payload(live.obj):
@@ -298,17 +300,3 @@ class Machinery:
             return live
         key = (live.obj["metadata"].get("namespace") or "", live.obj["metadata"]["name"])
         return self.store.remove(kind.resource, key, last)
-
-
-def _update_causes(kind: Kind, new: Obj, old: Obj, subresource: str) -> list[failures.Cause]:
-    strategy = strategy_of(kind)
-    check = strategy.check_status if subresource == "status" else strategy.check_update
-    return [*check_metadata(kind, new), *check_metadata_update(new, old), *check(new, old)]
-
-
-def _managers_so_far(new: Obj, old: Obj) -> list[Obj] | None:
-    """The managedFields that a writer sent, if any; `[{}]` is the request to forget them."""
-    sent = meta(new).get("managedFields")
-    if sent == [{}]:
-        return None
-    return sent or meta(old).get("managedFields")

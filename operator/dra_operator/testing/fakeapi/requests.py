@@ -100,4 +100,6 @@ def parsed_body(raw: bytes, media_type: str) -> Any:
             return decoded(raw)
     except (msgspec.DecodeError, yaml.YAMLError) as error:
         raise failures.bad_request(f"error decoding the body: {error}") from error
+    if media_type == "application/vnd.kubernetes.protobuf":
+        raise failures.no_protobuf()
     raise failures.unsupported_media_type(("application/json", "application/yaml"))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from dra_operator.testing.fakeapi.faults import Faults
+    from dra_operator.testing.fakeapi.faults import Call, Faults
 
 log = logging.getLogger(__name__)
 
@@ -84,9 +84,9 @@ class FakeApi:
         return self._face.faults
 
     @property
-    def calls(self) -> list[tuple[object, int]]:
+    def calls(self) -> list[tuple[Call, int]]:
         """Every resource request so far, with the code that it got."""
-        return [(call, code) for call, code in self._face.calls]
+        return list(self._face.calls)
 
     def objects(self, plural: str, group: str = "", namespace: str = "") -> list[Obj]:
         """All objects of a kind, as stored."""

@@ -147,7 +147,9 @@ def _pod_ready(obj: Obj, _now: datetime) -> str:
 def _pod_status(obj: Obj, _now: datetime) -> str:
     if "deletionTimestamp" in meta(obj):
         return "Terminating"
-    if dig(obj, "spec", "schedulingGates"):
+    if any(
+        condition.get("reason") == "SchedulingGated" for condition in dicts(dig(obj, "status", "conditions"))
+    ):
         return "SchedulingGated"
     return str(dig(obj, "status", "reason") or dig(obj, "status", "phase") or "Unknown")
 
