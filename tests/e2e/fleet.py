@@ -74,7 +74,7 @@ class Fleet:
         return name
 
     def publish(self, word: str, node_name: str, devices: Iterable[Object], **spec: Any) -> None:
-        """A slice of another driver on a node, and a class for all its devices."""
+        """A slice of a driver on a node, and a class for all devices of the driver."""
         driver = self.name(word)
         self.workspace.apply(
             device_class(driver, driver=driver), resource_slice(driver, node_name, devices, **spec)
@@ -103,6 +103,15 @@ class Fleet:
         wrong = problems(kubectl, self.workspace.namespace)
         assert wrong == []
         return found
+
+    def running_in_all(self, count: int, timeout: float = 30.0) -> list[Object]:
+        """Waits until so many pods of the namespace run; returns them."""
+        return wait_until(
+            lambda: [found for found in self.workspace.kubectl.get_all("pods") if is_running(found)],
+            f"{count} pods of {self.workspace.namespace} Running",
+            timeout=timeout,
+            accept=lambda found: len(found) >= count,
+        )
 
     def devices(self, pod_name: str) -> dict[str, list[str]]:
         """What a pod got: device names by request, over all its claims, in the order of results."""
