@@ -183,6 +183,18 @@ async def test_watch_of_a_custom_kind(api: Client, unique: str) -> None:
         assert (event["type"], event["object"]["kind"]) == ("ADDED", "Widget")
 
 
+async def test_watch_from_before_the_server_s_history_is_told_410(api: Client, unique: str) -> None:
+    """The stream opens with 200 and says ERROR. History of a kind begins when it is served, hence the custom kind."""
+    group = f"g{unique}.example.com"
+    async with _served(api, group) as path:
+        watch = await api.watch(path, resourceVersion="1")
+        event = await watch.next()
+        assert event["type"] == "ERROR"
+        assert (event["object"]["kind"], event["object"]["code"]) == ("Status", 410)
+        assert event["object"]["reason"] == "Expired"
+        assert event["object"]["message"].startswith("too old resource version: 1 (")
+
+
 async def test_deleted_definition_takes_its_objects_along(api: Client, unique: str) -> None:
     group = f"g{unique}.example.com"
     async with _served(api, group) as path:

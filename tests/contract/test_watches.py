@@ -134,16 +134,6 @@ async def test_watch_ends_at_its_timeout(api: Client) -> None:
     assert await watch.rest() == []
 
 
-async def test_watch_from_a_forgotten_version_is_told_410(api: Client) -> None:
-    """The stream opens with 200 and says ERROR: that is how a real server refuses a version older than its cache."""
-    watch = await api.watch(CONFIG, resourceVersion="1")
-    event = await watch.next()
-    assert event["type"] == "ERROR"
-    assert (event["object"]["kind"], event["object"]["code"]) == ("Status", 410)
-    assert event["object"]["reason"] == "Expired"
-    assert event["object"]["message"].startswith("too old resource version: 1 (")
-
-
 async def test_version_that_is_no_number_is_refused(api: Client) -> None:
     refused = await api.get(CONFIG, watch="1", resourceVersion="abc")
     assert refused.code == 500
