@@ -19,7 +19,7 @@ _OLD_CONTROL_PLANE = (
     "Kubernetes 1.34 and later serve it by default; before that, start kube-apiserver with "
     "--feature-gates=DynamicResourceAllocation=true --runtime-config=resource.k8s.io/v1=true if it knows that version"
 )
-_NO_CRD = "install the custom resource definition first: kubectl apply -f crds/"
+_NO_CRD = "install the custom resource definition first: kubectl apply -k crds"
 _NO_RULES = (
     "ownership of pools is not enforced; start kube-apiserver with "
     "--feature-gates=DRADeviceTaintRules=true --runtime-config=resource.k8s.io/v1=true, or use Kubernetes 1.37"

@@ -93,7 +93,7 @@ async def test_without_its_own_kind_it_does_not_start_and_says_what_to_do(tmp_pa
             "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/allocationpolicies.dra-operator.io",
         )
         async with process(here, tmp_path) as operator:
-            await operator.logged("cannot run: .*AllocationPolicy.*kubectl apply -f crds/")
+            await operator.logged("cannot run: .*AllocationPolicy.*kubectl apply -k crds")
             await operator.process.communicate()
             assert operator.process.returncode == 1
 
