@@ -6,7 +6,9 @@ effect.
 
 from __future__ import annotations
 
+import os
 import shlex
+import sys
 import textwrap
 import time
 from typing import TYPE_CHECKING
@@ -14,6 +16,8 @@ from typing import TYPE_CHECKING
 from rich import box
 from rich.console import Console
 from rich.table import Table
+
+from .errors import DemoFailed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,32 +42,32 @@ class Screen:
     def step(self, title: str, *sentences: str) -> None:
         """A numbered heading, and what is about to happen."""
         self._steps += 1
-        print(f"\n{self._steps}. {title}", flush=True)
+        _show(f"\n{self._steps}. {title}")
         for sentence in sentences:
             self.say(sentence)
 
     def say(self, text: str) -> None:
         """A plain paragraph."""
-        print(_wrapped(text, "   ", "   "), flush=True)
+        _show(_wrapped(text, "   ", "   "))
 
     def running(self, arguments: Sequence[str]) -> None:
         """A command starts: hold news back."""
         self._held = []
-        print(f"{INDENT}$ {shlex.join(arguments)}", flush=True)
+        _show(f"{INDENT}$ {shlex.join(arguments)}")
 
     def ran(self, output: str) -> None:
         """Its output; then the news."""
         if output.strip():
-            print(textwrap.indent(output.rstrip(), INDENT), flush=True)
+            _show(textwrap.indent(output.rstrip(), INDENT))
         held, self._held = self._held or [], None
         for line in held:
-            print(line, flush=True)
+            _show(line)
 
     def news(self, text: str) -> None:
         """Something seen in the API, with the time."""
         line = _wrapped(text, f"  {self.seconds:5.1f} s  ", " " * 11)
         if self._held is None:
-            print(line, flush=True)
+            _show(line)
         else:
             self._held.append(line)
 
@@ -73,6 +77,20 @@ class Screen:
         for row in rows:
             made.add_row(*row)
         Console(width=WIDTH, highlight=False).print(made)
+
+
+def _show(text: str) -> None:
+    """Print it now.
+
+    Raises:
+        DemoFailed: nobody reads any longer (`… | head`).
+    """
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        # What is left in the buffer must not fail again when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise DemoFailed("nobody reads its output any longer") from None
 
 
 def _wrapped(text: str, first: str, later: str) -> str:
