@@ -20,12 +20,14 @@ from dra_operator.model import GATE, Node, Pod, ResourceClaim
 from dra_operator.placement import Allocate, Ignore, Plan, Refuse, Release, Unplaced, Wait
 
 from .commit import POD
-from .names import holds_our_allocation
 from .parts import WARNING
 from .rules import POLICY
 from .signature import signature
+from .undo import claims_of, to_take_back
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from dra_operator.cluster import Change
     from dra_operator.placement import Outcome, Placer
 
@@ -41,6 +43,9 @@ many changes. Arbitrary; well below what a person notices."""
 
 UNGATED = "UngatedConsumer"
 """Placement's reason for pods that share a claim with one past our gate."""
+
+SETTLING = "Settling"
+"""Placement's reason for pods whose pools are not allocated from yet."""
 
 HELPFUL = frozenset({"AllocationPolicy", "DeviceClass", "DeviceTaintRule", "ResourceSlice"})
 """Kinds of which any change may help a pod that waits."""
@@ -105,7 +110,7 @@ class AllocationController:
         elif isinstance(answer, Release):
             await self._release(pod)
         else:
-            self._leave(pod, answer)
+            await self._leave(pod, answer)
 
     async def _allocate(self, pod: Pod, work: Allocate) -> None:
         outcome = self._plan(pod, work)
@@ -114,7 +119,7 @@ class AllocationController:
         elif isinstance(outcome, Unplaced):
             await self._unplaced(pod, work, outcome)
         else:
-            self._leave(pod, outcome)
+            await self._leave(pod, outcome)
 
     def _plan(self, pod: Pod, work: Allocate) -> Outcome:
         """A plan; for a pod like one that failed since the last helpful change, its failure without another search."""
@@ -163,19 +168,28 @@ class AllocationController:
         return current is not None and isinstance(self._placer.classify(current), Release)
 
     async def _unplaced(self, pod: Pod, work: Allocate, outcome: Unplaced) -> None:
-        """No node serves the pod. Claims that a half-done attempt allocated for it alone are taken back, and all is chosen anew."""
-        ours = [claim for claim in work.allocated if _is_for(claim, pod)] if pod.gate_names else []
-        for claim in ours:
-            await self._committer.roll_back(claim, pod.uid)
-        if ours:
-            self._parts.metrics.count(ALLOCATIONS, "rolled_back")
-            logger.info("pod %s: took back %d claims of a half-done attempt", pod.key, len(ours))
+        """No node serves the pod. What a half-done attempt allocated for it is taken back, and all is chosen anew."""
+        if await self._took_back(pod, work.allocated):
             self.queue.add(pod.key)
-            return
-        self._wait(pod, "unsatisfied", "AllocationFailed", explain(outcome).message)
+        else:
+            self._wait(pod, "unsatisfied", "AllocationFailed", explain(outcome).message)
 
-    def _leave(self, pod: Pod, answer: Ignore | Wait | Refuse | Release | Outcome) -> None:
-        """Nothing to write: note that the pod waits, and why."""
+    async def _took_back(self, pod: Pod, claims: Iterable[ResourceClaim]) -> bool:
+        """Take a half-done attempt back, if there is one: whether there was."""
+        held = to_take_back(self._cluster, pod, claims)
+        if not held:
+            return False
+        await self._committer.fence(pod)
+        for claim in held:
+            await self._committer.roll_back(claim, pod.uid)
+        self._parts.metrics.count(ALLOCATIONS, "rolled_back")
+        logger.info("pod %s: took back %d claims of a half-done attempt", pod.key, len(held))
+        return True
+
+    async def _leave(self, pod: Pod, answer: Ignore | Wait | Refuse | Release | Outcome) -> None:
+        """Nothing to allocate: note that the pod waits, and why. What a half-done attempt holds serves others meanwhile."""
+        if _lasts(answer):
+            await self._took_back(pod, claims_of(self._cluster, pod))
         if isinstance(answer, Wait):
             if answer.reason == UNGATED:
                 self._tell_ungated(pod)
@@ -257,9 +271,11 @@ def _age(pod: Pod) -> tuple[str, str]:
     return pod.metadata.creation_timestamp or "", pod.key
 
 
-def _is_for(claim: ResourceClaim, pod: Pod) -> bool:
-    """Whether we allocated the claim for that pod and nobody else uses it (cp I-52)."""
-    return holds_our_allocation(claim) and {entry.uid for entry in claim.status.reserved_for} == {pod.uid}
+def _lasts(answer: object) -> bool:
+    """Whether a pod waits for somebody to do something, rather than for a feed, another attempt or the settle time."""
+    if isinstance(answer, Wait):
+        return not answer.quiet and answer.reason != SETTLING
+    return isinstance(answer, Refuse)
 
 
 def _node_matters(change: Change) -> bool:

@@ -22,9 +22,9 @@ from dra_operator.errors import (
 )
 from dra_operator.model import FINALIZER, ResourceClaimConsumerReference, to_object
 
-from .access import STRATEGIC
+from .access import MERGE, STRATEGIC
 from .clock import to_rfc3339
-from .names import GENERATED, MARK, digest, has_finalizer, holds_our_allocation
+from .names import EPOCH, GENERATED, MARK, digest, has_finalizer, holds_our_allocation
 from .pinning import placement_spec, release_spec
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Committer:
 
     async def release(self, pod: Pod) -> Pod:
         """Take our gate off a pod and change nothing else."""
-        return await self._patch_pod(pod, release_spec())
+        return await self._patch_pod(pod, {"spec": release_spec()})
 
     def forget(self, pod_uid: str) -> None:
         """The pod is gone or done: what was kept for it for kube-scheduler's sake is free."""
@@ -128,6 +128,8 @@ class Committer:
                 current = await self._access.fresh(CLAIM, claim)
                 if current is None or current.status.allocation != claim.status.allocation:
                     raise
+                if current.metadata.deletion_timestamp is not None:
+                    raise  # kube-scheduler turns pods of such claims away (cp I-5)
                 claim = current
             else:
                 return
@@ -152,6 +154,17 @@ class Committer:
         del self._unanswered[pod_key]
         self.in_flight.pop(pod_key, None)
         return True
+
+    async def fence(self, pod: Pod) -> Pod:
+        """Make sure that a gated pod still is gated, and stays so: a release that is under way yet fails from now on.
+
+        An attempt may be taken back only after that. The model may not know that a release got through without an answer.
+
+        Raises:
+            ApiConflict: the pod changed; the model knows it now.
+        """
+        touch = {"metadata": {"annotations": {EPOCH: pod.metadata.resource_version}}}
+        return await self._patch_pod(pod, touch, content_type=MERGE)
 
     async def roll_back(self, claim: ResourceClaim, pod_uid: str) -> None:
         """Take our allocation for that pod back: status first, then finalizer, and only if nobody else uses it (cp I-52)."""
@@ -248,11 +261,11 @@ class Committer:
 
     async def _pin(self, pod: Pod, node: str) -> Pod:
         """Step 3. From here on only kube-scheduler's binding is missing."""
-        return await self._patch_pod(pod, placement_spec(pod, node))
+        return await self._patch_pod(pod, {"spec": placement_spec(pod, node)})
 
-    async def _patch_pod(self, pod: Pod, spec: dict[str, Any]) -> Pod:
+    async def _patch_pod(self, pod: Pod, body: dict[str, Any], content_type: str = STRATEGIC) -> Pod:
         try:
-            return await self._access.patch(POD, pod, {"spec": spec}, content_type=STRATEGIC)
+            return await self._access.patch(POD, pod, body, content_type=content_type)
         except ApiConflict:
             # The pod changed, perhaps in what the plan was made from: know it now, and plan again with the claims as they are.
             await self._access.fresh(POD, pod)

@@ -24,6 +24,9 @@ MARK = "dra-operator.io/allocated"
 GENERATED = "generated"
 """Value of the mark on claims that we generate: they are born marked, which saves a write (architecture, section 6)."""
 
+EPOCH = "dra-operator.io/epoch"
+"""Annotation: changes nothing but the version of an object, so that writes that were computed from an earlier one fail."""
+
 POLICY_LABEL = "dra-operator.io/policy"
 """Label of the DeviceTaintRules that we keep: the policy's name (the CRD keeps names short enough for a label value)."""
 

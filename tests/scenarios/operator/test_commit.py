@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -12,10 +12,7 @@ from dra_operator.testing.fakeapi.faults import Fault, unavailable
 from dra_operator.testing.fakeapi.options import WriteOptions
 
 from .objects import by_name, by_template, claim, device_class, node, pod, policy, requests, slice_, template
-from .world import World, world
-
-if TYPE_CHECKING:
-    from dra_operator.testing.fakeapi.faults import Call
+from .world import Interloper, World, world
 
 CLUSTER = (node("n1"), slice_("n1", 2), device_class(), policy(), template(), claim("mine"), claim("also"))
 STOCK = ("claims", "binding", "kubelet")
@@ -32,22 +29,6 @@ STEPS = [
     pytest.param("pods", id="pin"),
 ]
 """The writes of one pod with a claim of its user's, in order."""
-
-
-class Interloper(Fault):
-    """Does something to the cluster just before the operator's next write of a kind is served."""
-
-    def __init__(self, resource: str, deed: Any) -> None:
-        super().__init__(verbs=PATCH, resource=resource)
-        self.deed = deed
-
-    def matches(self, call: Call) -> bool:
-        if not call.user_agent.startswith("dra-operator") or not super().matches(call):
-            return False
-        self.hits.append(call)  # before the deed, which is a request, too
-        self.deed()
-        self.hits.pop()
-        return True
 
 
 def touch(here: World, plural: str, name: str, group: str = "resource.k8s.io", **status: Any) -> None:

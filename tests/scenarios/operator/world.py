@@ -52,6 +52,23 @@ class Trap(Fault):
         return struck
 
 
+class Interloper(Fault):
+    """Does something to the cluster just before the operator's next write of a kind is served."""
+
+    def __init__(self, resource: str, deed: Any) -> None:
+        super().__init__(verbs=frozenset({"patch"}), resource=resource)
+        self.deed = deed
+
+    def matches(self, call: Call) -> bool:
+        """Whether this request is hit; the deed is done then."""
+        if not call.user_agent.startswith("dra-operator") or not super().matches(call):
+            return False
+        self.hits.append(call)  # before the deed, which is a request, too
+        self.deed()
+        self.hits.pop()
+        return True
+
+
 class World:
     """Use as a context manager; `standins` are the embedded server's, `flags` the operator's settings."""
 

@@ -1,0 +1,164 @@
+"""What overtakes what, at the worst moment: late answers, feeds that lag, objects that go in the middle (architecture, section 6)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dra_operator.controllers.sink import ModelSink
+from dra_operator.testing.fakeapi.faults import Fault
+
+from .objects import by_name, claim, device_class, node, pod, policy, slice_, template
+from .world import Interloper, World, world
+
+if TYPE_CHECKING:
+    import pytest
+
+    from dra_operator.model import Value
+
+CLUSTER = (node("n1"), slice_("n1", 2), device_class(), policy(), template(), claim("mine"), claim("also"))
+STOCK = ("claims", "binding", "kubelet")
+PATCH = frozenset({"patch"})
+
+
+class Lag:
+    """The feed of one kind stands still while `holds`, and is as fast as ever after `catch_up`."""
+
+    def __init__(self, patcher: pytest.MonkeyPatch, kind: str) -> None:
+        self.holds = False
+        self._late: list[tuple[ModelSink, str, Value]] = []
+        deliver = ModelSink.apply
+
+        def apply(sink: ModelSink, event: str, obj: Value) -> None:
+            if self.holds and type(obj).__name__ == kind:
+                self._late.append((sink, event, obj))
+            else:
+                deliver(sink, event, obj)
+
+        self._deliver: Any = deliver
+        patcher.setattr(ModelSink, "apply", apply)
+
+    def catch_up(self) -> None:
+        self.holds = False
+        for late in self._late:
+            self._deliver(*late)
+        self._late.clear()
+
+
+async def cordon(here: World, name: str) -> None:
+    """Make a node unschedulable, and wait until the operator knows."""
+    await here.user.request(
+        "PATCH",
+        f"/api/v1/nodes/{name}",
+        body={"spec": {"unschedulable": True}},
+        content_type="application/merge-patch+json",
+    )
+    assert here.operator is not None
+    nodes = here.operator.cluster.nodes
+    await here.until(lambda: nodes[name].spec.unschedulable)
+
+
+async def test_nothing_is_taken_back_from_a_pod_whose_release_got_through_unanswered_i52(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The operator still believes it to be gated, and its node has become impossible: the pod may be running there already."""
+    lag = Lag(monkeypatch, "Pod")
+    async with world("claims", objects=CLUSTER) as here:
+        assert here.operator is not None
+        here.server.faults.add(Fault(verbs=PATCH, resource="pods", lose_answer=True))
+        here.server.faults.add(Fault(verbs=PATCH, resource="pods", cut=True, times=99))
+        here.add(pod("web", by_name("mine")))
+        await here.until(lambda: "default/web" in here.operator.cluster.pods)
+        lag.holds = True
+        await here.until(lambda: not here.is_gated("web"))
+        await cordon(here, "n1")
+        here.server.faults.clear()
+        pods = here.operator.cluster.pods
+        await here.until(lambda: not pods["default/web"].gate_names)
+        await here.settle()
+        assert here.devices() == {"mine": ["gpu.example.com/n1/dev-0"]}
+
+
+def delete_claim(here: World, name: str) -> None:
+    """Delete a claim past HTTP, as another client would."""
+    machinery = here.server.machinery
+    machinery.delete(machinery.kinds.stored(("resource.k8s.io", "resourceclaims")), ("default", name))
+
+
+async def half_done(here: World, *entries: dict[str, str], step: str = "pods", **how: Any) -> None:
+    """The operator dies in an attempt for pod `web`, before a write."""
+    await here.start()
+    trap = here.trap(step, cut=True, **how)
+    here.add(pod("web", *entries))
+    await here.trapped(trap)
+    await here.kill()
+
+
+async def test_a_claim_deleted_between_allocation_and_release_goes_and_its_successor_serves_the_pod() -> None:
+    """kube-controller-manager keeps it as long as it is reserved for a pod that lives: nobody else would take it back."""
+    async with World("claims", settle_seconds=0.0) as here:
+        here.add(*CLUSTER)
+        await half_done(here, by_name("mine"))
+        assert here.devices() == {"mine": ["gpu.example.com/n1/dev-0"]}
+        await here.delete("claim", "mine")
+        assert "mine" in here.claims
+        await here.start()
+        await here.until(lambda: "mine" not in here.claims)
+        here.add(claim("mine"))
+        await here.until(lambda: not here.is_gated("web"))
+        assert here.devices_of("web") == ["gpu.example.com/n1/dev-0"]
+
+
+async def test_a_pod_that_waits_for_a_missing_claim_holds_no_devices_meanwhile_i52() -> None:
+    async with World("claims", settle_seconds=0.0) as here:
+        here.add(*CLUSTER)
+        entries = (by_name("mine", "a"), by_name("also", "b"))
+        await half_done(here, *entries, step="resourceclaims/status", name="also")
+        await here.delete("claim", "also")
+        await here.until(lambda: "also" not in here.claims)
+        assert here.devices() == {"mine": ["gpu.example.com/n1/dev-0"]}
+        await here.start()
+        await here.until(lambda: here.devices() == {})
+        here.add(claim("also"))
+        await here.until(lambda: not here.is_gated("web"))
+        assert len(here.devices_of("web")) == 2
+
+
+async def test_an_allocation_that_nobody_uses_moves_for_a_pod_that_does_not_fit_there_i45() -> None:
+    """kube-scheduler has removed a pod's reservation, the pod went; the claim is in the way of its next user."""
+    async with World("claims", settle_seconds=0.0, sweep_seconds=1000.0) as here:
+        here.add(*CLUSTER)
+        await here.start()
+        here.add(pod("first", by_name("mine")))
+        await here.until(lambda: not here.is_gated("first"))
+        await here.patch("claim", "mine", {"status": {"reservedFor": None}}, "status")
+        await here.delete("pod", "first")
+        here.add(node("n2"), slice_("n2", 1))
+        await cordon(here, "n1")
+        here.add(pod("second", by_name("mine")))
+        await here.until(lambda: not here.is_gated("second"))
+        assert here.devices_of("second") == ["gpu.example.com/n2/dev-0"]
+
+
+async def test_an_allocation_that_a_released_pod_counts_on_is_not_moved() -> None:
+    async with World("claims", settle_seconds=0.0, sweep_seconds=1000.0) as here:
+        here.add(*CLUSTER, node("n2"), slice_("n2", 1))
+        await here.start()
+        here.add(pod("first", by_name("mine")))
+        await here.until(lambda: not here.is_gated("first"))
+        await here.patch("claim", "mine", {"status": {"reservedFor": None}}, "status")
+        await cordon(here, "n1")
+        here.add(pod("second", by_name("mine")))
+        await here.until(lambda: here.messages("AllocationFailed", "second"))
+        await here.settle()
+        assert here.devices() == {"mine": ["gpu.example.com/n1/dev-0"]}
+
+
+async def test_a_claim_deleted_while_it_is_being_reserved_is_not_reserved_i5() -> None:
+    """kube-scheduler would turn the released pod away for good; at the gate it is told, and goes on with a new claim."""
+    async with world("claims", objects=CLUSTER) as here:
+        here.add(pod("first", by_name("mine")))
+        await here.until(lambda: not here.is_gated("first"))
+        here.server.faults.add(Interloper("resourceclaims/status", lambda: delete_claim(here, "mine")))
+        here.add(pod("second", by_name("mine")))
+        await here.until(lambda: here.messages("ClaimNotReady", "second"))
+        assert here.is_gated("second")
