@@ -13,6 +13,7 @@ from dra_operator.errors import ApiAlreadyExists, ApiNotFound
 from dra_operator.model import AllocationPolicy, DeviceTaintRule, ResourceClaim, ResourceSlice, from_object
 
 from .clock import to_rfc3339
+from .commit import CLAIM
 from .names import POLICY_FINALIZER
 from .policystatus import Facts, conditions, removal, status
 from .rules import POLICY, RULE, is_as_wanted, rule_body, rule_spec, rules_of, wanted_rules
@@ -101,9 +102,11 @@ class PolicyController:
             await self._remove(policy)
             return
         policy = await self._with_finalizer(policy)
+        # First: a rule that cannot be written must not keep those that stand from being used.
+        await self._open_pools()
+        self._look_again(policy)
         if self._enforced:
             await self._keep_rules(policy)
-        self._look_again(policy)
         await self._report(policy)
 
     async def _with_finalizer(self, policy: AllocationPolicy) -> AllocationPolicy:
@@ -207,20 +210,25 @@ class PolicyController:
             listed = conditions(policy, [removal()], to_rfc3339(self._parts.clock.now()))
             await self._access.patch(POLICY, policy, {"status": {"conditions": listed}}, subresource="status")
 
+    async def _open_pools(self) -> None:
+        """Rules have settled: know all that others allocated before they took effect, then have the pools used.
+
+        Not by the feed alone: it may lag just now, and what kube-scheduler took in the meantime would be given out again.
+        """
+        uids = self._settling.unconfirmed()
+        if not uids:
+            return
+        for claim in await self._access.list(CLAIM, ""):
+            self._cluster.assume(claim)
+        self._settling.confirm(uids)
+        self._wake()
+
     def _look_again(self, policy: AllocationPolicy) -> None:
-        """Come back when the next rule has settled; wake waiting pods when one just has."""
-        left = [self._settling.remaining(policy, selector) for selector in policy.spec.pools]
+        """Come back when the next rule has settled."""
+        left = (self._settling.remaining(policy, selector) for selector in policy.spec.pools)
         waits = [seconds for seconds in left if seconds]
         if waits:
             self.queue.add_after(policy.metadata.name, min(waits) + 0.01)
-        if any(seconds == 0.0 for seconds in left):
-            self._wake_once(policy)
-
-    def _wake_once(self, policy: AllocationPolicy) -> None:
-        """Wake only while the status still says that something settles: that is once, and again after a restart."""
-        told = any(item.type == "Settling" and item.status == "False" for item in policy.status.conditions)
-        if not told or policy.status.observed_generation != policy.metadata.generation:
-            self._wake()
 
     async def _report(self, policy: AllocationPolicy) -> None:
         """Write the status if it changed, and not too often."""

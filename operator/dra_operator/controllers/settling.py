@@ -1,7 +1,8 @@
-"""When a pool may be allocated from: its policy lives, its DeviceTaintRule is there as we want it, and has settled.
+"""When a pool may be allocated from: its policy lives, its DeviceTaintRule is there as we want it, has settled, and is confirmed.
 
-kube-scheduler learns of a rule late: without a wait, devices went to two claims while it was busy (architecture, section 2).
-Pure but for the clock it is given. The ownership controller tells it what happens to rules; placement asks `allocatable`.
+kube-scheduler learns of a rule late: without a wait, devices went to two claims while it was busy (architecture, section 2). And
+we may learn late of what it allocated until then: so the wait ends with a live look at all claims, after which a rule is
+confirmed. Pure but for the clock it is given. The ownership controller tells it what happens to rules; placement asks `allocatable`.
 """
 
 from __future__ import annotations
@@ -48,22 +49,28 @@ class Settling:
         self._everything = everything_is_ours
         self._seen: dict[str, float] = {}
         self._inherited: dict[str, str] = {}
+        self._confirmed: set[str] = set()
         self._settled: set[PoolId] = set()
 
     def start(self) -> None:
-        """The model is synced: the rules that are there now were there before us."""
+        """The model is synced: the rules that are there now were there before us.
+
+        Those that have settled need no confirmation: the claims have just been listed.
+        """
         for policy in self._cluster.policies.values():
             for selector in policy.spec.pools:
                 rule = self.rule_for(policy, selector)
                 if rule is not None and rule.metadata.generation <= 1:
                     self._inherited[rule.metadata.uid] = rule.metadata.creation_timestamp or ""
         self.observe()
+        self._confirmed = self._ripe()
 
     def observe(self) -> None:
         """Rules or policies changed: start the clocks of rules that have become as wanted, drop those of all others."""
         self._settled.clear()
         now = self._clock.monotonic()
-        wanted = {rule.metadata.uid for rule in self._standing_rules()}
+        wanted = {rule.metadata.uid for _, _, rule in self._standing_rules()}
+        self._confirmed &= wanted
         self._seen = {uid: self._seen.get(uid, now) for uid in wanted}
         self._inherited = {uid: moment for uid, moment in self._inherited.items() if uid in wanted}
 
@@ -86,13 +93,21 @@ class Settling:
             waited = max(waited, age)
         return max(0.0, self.seconds - waited)
 
+    def unconfirmed(self) -> frozenset[str]:
+        """Uids of the rules that have settled and wait for a live look at the claims; `confirm` them afterwards."""
+        return frozenset(self._ripe() - self._confirmed) if self.enforced else frozenset()
+
+    def confirm(self, uids: frozenset[str]) -> None:
+        """All claims have been listed since these rules had settled; those that changed meanwhile have to settle again."""
+        self._confirmed |= uids & self._ripe()
+
     def allocatable(self, pool_id: PoolId) -> bool:
         """Whether devices of a pool of ours may be given out now."""
         if self._everything or pool_id in self._settled:
             return True
         policies = self._cluster.policies_matching(pool_id)
         settled = any(
-            self.remaining(policy, selector) == 0.0
+            self._is_usable(policy, selector)
             for policy in policies
             if policy.metadata.deletion_timestamp is None
             for selector in policy.spec.pools
@@ -102,11 +117,23 @@ class Settling:
             self._settled.add(pool_id)  # until a policy or rule changes
         return settled
 
-    def _standing_rules(self) -> list[DeviceTaintRule]:
-        found = (
-            self.rule_for(policy, selector)
+    def _is_usable(self, policy: AllocationPolicy, selector: PoolSelector) -> bool:
+        rule = self.rule_for(policy, selector)
+        return not self.enforced or (rule is not None and rule.metadata.uid in self._confirmed)
+
+    def _ripe(self) -> set[str]:
+        """Uids of the rules that have settled."""
+        return {
+            rule.metadata.uid
+            for policy, selector, rule in self._standing_rules()
+            if self.remaining(policy, selector) == 0.0
+        }
+
+    def _standing_rules(self) -> list[tuple[AllocationPolicy, PoolSelector, DeviceTaintRule]]:
+        return [
+            (policy, selector, rule)
             for policy in self._cluster.policies.values()
             if policy.metadata.deletion_timestamp is None
             for selector in policy.spec.pools
-        )
-        return [rule for rule in found if rule is not None]
+            if (rule := self.rule_for(policy, selector)) is not None
+        ]

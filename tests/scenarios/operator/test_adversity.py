@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dra_operator.controllers.sink import ModelSink
-from dra_operator.testing.fakeapi.faults import Fault
+from dra_operator.testing.fakeapi.faults import Fault, unavailable
 
 from .objects import by_name, claim, device_class, node, pod, policy, slice_, template
 from .world import Interloper, World, world
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pytest
 
     from dra_operator.model import Value
@@ -21,27 +23,22 @@ PATCH = frozenset({"patch"})
 
 
 class Lag:
-    """The feed of one kind stands still while `holds`, and is as fast as ever after `catch_up`."""
+    """The feed of one kind stands still while `holds`."""
 
     def __init__(self, patcher: pytest.MonkeyPatch, kind: str) -> None:
         self.holds = False
-        self._late: list[tuple[ModelSink, str, Value]] = []
-        deliver = ModelSink.apply
+        apply, take = ModelSink.apply, ModelSink.take
 
-        def apply(sink: ModelSink, event: str, obj: Value) -> None:
-            if self.holds and type(obj).__name__ == kind:
-                self._late.append((sink, event, obj))
-            else:
-                deliver(sink, event, obj)
+        def slow_apply(sink: ModelSink, event: str, obj: Value) -> None:
+            if not (self.holds and type(obj).__name__ == kind):
+                apply(sink, event, obj)
 
-        self._deliver: Any = deliver
-        patcher.setattr(ModelSink, "apply", apply)
+        def slow_take(sink: ModelSink, which: str, event: str | None, raw: Mapping[str, Any]) -> None:
+            if not (self.holds and which == kind):
+                take(sink, which, event, raw)
 
-    def catch_up(self) -> None:
-        self.holds = False
-        for late in self._late:
-            self._deliver(*late)
-        self._late.clear()
+        patcher.setattr(ModelSink, "apply", slow_apply)
+        patcher.setattr(ModelSink, "take", slow_take)
 
 
 async def cordon(here: World, name: str) -> None:
@@ -64,15 +61,15 @@ async def test_nothing_is_taken_back_from_a_pod_whose_release_got_through_unansw
     lag = Lag(monkeypatch, "Pod")
     async with world("claims", objects=CLUSTER) as here:
         assert here.operator is not None
+        pods = here.operator.cluster.pods
         here.server.faults.add(Fault(verbs=PATCH, resource="pods", lose_answer=True))
         here.server.faults.add(Fault(verbs=PATCH, resource="pods", cut=True, times=99))
         here.add(pod("web", by_name("mine")))
-        await here.until(lambda: "default/web" in here.operator.cluster.pods)
+        await here.until(lambda: "default/web" in pods)
         lag.holds = True
         await here.until(lambda: not here.is_gated("web"))
         await cordon(here, "n1")
         here.server.faults.clear()
-        pods = here.operator.cluster.pods
         await here.until(lambda: not pods["default/web"].gate_names)
         await here.settle()
         assert here.devices() == {"mine": ["gpu.example.com/n1/dev-0"]}
@@ -162,3 +159,51 @@ async def test_a_claim_deleted_while_it_is_being_reserved_is_not_reserved_i5() -
         here.add(pod("second", by_name("mine")))
         await here.until(lambda: here.messages("ClaimNotReady", "second"))
         assert here.is_gated("second")
+
+
+def taken(device: str) -> dict[str, Any]:
+    """An allocation as kube-scheduler writes it."""
+    return {
+        "devices": {
+            "results": [{"request": "gpu", "driver": "gpu.example.com", "pool": "n1", "device": device}]
+        }
+    }
+
+
+async def test_what_kube_scheduler_took_before_a_rule_took_effect_is_known_although_the_feed_lags(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lag = Lag(monkeypatch, "ResourceClaim")
+    objects = (node("n1"), slice_("n1", 2), device_class(), claim("mine"), claim("theirs"))
+    async with world("claims", objects=objects, settle_seconds=0.3) as here:
+        lag.holds = True
+        here.add(policy())
+        await here.until(lambda: here.rules)
+        await here.patch("claim", "theirs", {"status": {"allocation": taken("dev-0")}}, "status")
+        here.add(pod("web", by_name("mine")))
+        await here.until(lambda: not here.is_gated("web"))
+        assert here.devices_of("web") == ["gpu.example.com/n1/dev-1"]
+
+
+async def test_pods_go_on_when_their_pool_has_settled_although_the_policy_status_cannot_be_written() -> None:
+    async with world("claims", objects=CLUSTER, settle_seconds=0.2) as here:
+        await here.until(lambda: here.condition("Ready")[0] == "True")
+        here.server.faults.add(
+            Fault(unavailable(), verbs=PATCH, resource="allocationpolicies/status", times=1000)
+        )
+        await here.delete("rule", next(iter(here.rules)))
+        here.add(pod("web", by_name("mine")))
+        await here.until(lambda: not here.is_gated("web"))
+
+
+async def test_a_rule_that_cannot_be_written_does_not_keep_other_pools_from_being_used() -> None:
+    two = policy("gpus", "aaa.example.com", "gpu.example.com")
+    objects = (node("n1"), slice_("n1", 2), device_class(), claim("mine"), policy("gpus"))
+    async with world("claims", objects=objects, settle_seconds=0.5) as here:
+        await here.until(lambda: here.rules)
+        here.server.faults.add(
+            Fault(unavailable(), verbs=frozenset({"create"}), resource="devicetaintrules", times=1000)
+        )
+        await here.patch("policy", "gpus", {"spec": two["spec"]})
+        here.add(pod("web", by_name("mine")))
+        await here.until(lambda: not here.is_gated("web"))

@@ -55,6 +55,11 @@ def settling(cluster: Cluster, clock: HandClock, **options: bool) -> Settling:
     return found
 
 
+def open_pools(found: Settling) -> None:
+    """What the ownership controller does between two looks: list the claims, then confirm."""
+    found.confirm(found.unconfirmed())
+
+
 def test_a_rule_names_the_driver_and_the_pool_only_if_the_policy_does() -> None:
     taint = {"key": "dra-operator.io/owned", "effect": "NoSchedule"}
     assert rule_spec(SELECTOR) == {"deviceSelector": {"driver": "gpu.example.com"}, "taint": taint}
@@ -89,9 +94,26 @@ def test_a_pool_is_used_once_its_rule_has_been_there_for_the_settle_time() -> No
     cluster.apply("ADDED", rule())
     clock.advance(14.9)
     assert not found.allocatable(POOL)
+    assert found.unconfirmed() == frozenset()
     clock.advance(0.1)
+    assert not found.allocatable(POOL)  # not before the claims have been listed
+    open_pools(found)
     assert found.allocatable(POOL)
     assert not found.allocatable(PoolId("other", "n1"))
+
+
+def test_a_rule_that_changed_while_claims_were_listed_is_not_confirmed() -> None:
+    cluster, clock = Cluster(), HandClock()
+    found = settling(cluster, clock)
+    cluster.apply("ADDED", policy())
+    found.start()
+    cluster.apply("ADDED", rule(1))
+    clock.advance(15.0)
+    asked = found.unconfirmed()
+    cluster.apply("MODIFIED", rule(2, deviceSelector={"driver": "other"}))
+    cluster.apply("MODIFIED", rule(3))
+    found.confirm(asked)
+    assert not found.allocatable(POOL)
 
 
 def test_a_rule_that_appears_late_is_not_believed_its_creation_time() -> None:
@@ -111,7 +133,17 @@ def test_after_a_restart_an_old_rule_has_settled_already() -> None:
     found.start()
     assert not found.allocatable(POOL)  # ten seconds old
     clock.advance(5.0)
+    open_pools(found)
     assert found.allocatable(POOL)
+
+
+def test_after_a_restart_a_rule_that_had_settled_before_is_used_at_once() -> None:
+    cluster, clock = Cluster(), HandClock()
+    cluster.apply("ADDED", policy())
+    cluster.apply("ADDED", rule(created="2026-11-01T11:59:40Z"))
+    found = settling(cluster, clock)
+    found.start()
+    assert (found.allocatable(POOL), found.unconfirmed()) == (True, frozenset())
 
 
 def test_after_a_restart_a_rule_that_was_edited_once_settles_anew() -> None:
@@ -130,12 +162,14 @@ def test_a_rule_that_is_edited_or_deleted_settles_anew_once_restored() -> None:
     found.start()
     cluster.apply("ADDED", rule(1))
     clock.advance(15.0)
+    open_pools(found)
     assert found.allocatable(POOL)
     cluster.apply("MODIFIED", rule(2, deviceSelector={"driver": "other"}))
     assert not found.allocatable(POOL)
     cluster.apply("MODIFIED", rule(3))
     assert not found.allocatable(POOL)
     clock.advance(15.0)
+    open_pools(found)
     assert found.allocatable(POOL)
     cluster.apply("DELETED", rule(4))
     assert not found.allocatable(POOL)
@@ -148,6 +182,7 @@ def test_a_policy_that_is_being_removed_gives_nothing_out() -> None:
     cluster.apply("ADDED", rule())
     found.start()
     clock.advance(20.0)
+    open_pools(found)
     assert found.allocatable(POOL)
     cluster.apply("MODIFIED", policy(deleting=True, generation=2))
     assert not found.allocatable(POOL)
