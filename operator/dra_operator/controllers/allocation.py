@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from dra_operator.cluster import claim_keys, freed_devices
-from dra_operator.errors import ApiConflict, ApiForbidden, ApiInvalid
+from dra_operator.errors import ApiConflict, ApiError, ApiForbidden, ApiInvalid
 from dra_operator.explain import explain
 from dra_operator.metrics import ALLOCATIONS, LATENCY
 from dra_operator.model import GATE, Node, Pod, ResourceClaim
@@ -103,6 +103,7 @@ class AllocationController:
         if pod is None:
             self._waiting.pop(pod_key, None)
             return
+        self._committer.reconsider(pod.uid)
         # No await between the decision and the first line of `commit`: what it takes must be reserved before the next decision.
         answer = self._placer.classify(pod)
         if isinstance(answer, Allocate):
@@ -142,9 +143,13 @@ class AllocationController:
         logger.info("pod %s: %s on node %s", pod.key, _devices(plan) or "nothing new to allocate", plan.node)
 
     def _failed(self, pod: Pod, error: BaseException) -> None:
-        """An attempt came to nothing: what was reserved for it may serve others. Refusals by the server concern the user, too."""
+        """An attempt came to nothing: what was reserved for it may serve others."""
         self._parts.metrics.count(ALLOCATIONS, "conflict" if isinstance(error, ApiConflict) else "error")
         self.wake()
+        self._tell_refusal(pod, error)
+
+    def _tell_refusal(self, pod: Pod, error: BaseException) -> None:
+        """Refusals by the server concern the user, too."""
         if isinstance(error, ApiForbidden | ApiInvalid):
             message = f"the API server refused a write for this pod, which will be tried again: {error}"
             self._parts.recorder.record(POD, pod.metadata, WARNING, "WriteRefused", message)
@@ -153,7 +158,11 @@ class AllocationController:
         if pod.spec.resource_claims and not await self._is_surely_theirs(pod):
             self.queue.add(pod.key)
             return
-        await self._committer.release(pod)
+        try:
+            await self._committer.release(pod)
+        except ApiError as error:
+            self._tell_refusal(pod, error)
+            raise
         self._served(pod, "released")
         logger.info("pod %s: released, no claim of it is ours", pod.key)
 
@@ -244,7 +253,9 @@ class AllocationController:
 
     def _claim_changed(self, change: Change, key: str) -> None:
         self._notice_all(key)
-        if freed_devices(change):
+        subject = change.new or change.old
+        assert isinstance(subject, ResourceClaim)
+        if freed_devices(change) or self._committer.has_borrowed(subject.metadata.uid):
             self.wake()
 
     def _notice_all(self, claim_key: str) -> None:
@@ -252,8 +263,9 @@ class AllocationController:
             self._notice(pod)
 
     def _notice(self, pod: Pod) -> None:
-        """Look at a pod if it may need us: gated, or bound with claims."""
-        if pod.is_done or not (pod.gate_names or (pod.spec.node_name and pod.spec.resource_claims)):
+        """Look at a pod if it may need us: gated, or bound with claims, or known to wait (somebody may have taken our gate off)."""
+        needs_us = pod.gate_names or (pod.spec.node_name and pod.spec.resource_claims)
+        if pod.is_done or not (needs_us or pod.key in self._waiting):
             return
         if pod.gate_names:
             self._seen.setdefault(pod.uid, self._parts.clock.monotonic())

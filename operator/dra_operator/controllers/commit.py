@@ -83,6 +83,7 @@ class Committer:
         self._clock = clock
         self._unanswered: dict[str, dict[str, ResourceClaim]] = {}
         self._borrowed: dict[str, list[str]] = {}
+        self._unpinned: set[str] = set()
         self.in_flight: dict[str, frozenset[DeviceId]] = {}
 
     async def commit(self, pod: Pod, plan: Plan) -> Pod:
@@ -112,7 +113,18 @@ class Committer:
 
     def forget(self, pod_uid: str) -> None:
         """The pod is gone or done: what was kept for it for kube-scheduler's sake is free."""
+        self._unpinned.discard(pod_uid)
         self._return(self._borrowed.pop(pod_uid, ()))
+
+    def has_borrowed(self, claim_uid: str) -> bool:
+        """Whether devices were kept for a claim of kube-scheduler's; once it allocates, which others they are may matter."""
+        return any(claim_uid in claims for claims in self._borrowed.values())
+
+    def reconsider(self, pod_uid: str) -> None:
+        """A decision for the pod is about to be made: it must not count itself where an unanswered release may have put it."""
+        if pod_uid in self._unpinned:
+            self._unpinned.discard(pod_uid)
+            self._cluster.unplace(pod_uid)
 
     async def reserve(self, pod: Pod, claim: ResourceClaim) -> None:
         """Add the pod to the consumers of a claim that is allocated already.
@@ -261,7 +273,11 @@ class Committer:
 
     async def _pin(self, pod: Pod, node: str) -> Pod:
         """Step 3. From here on only kube-scheduler's binding is missing."""
-        return await self._patch_pod(pod, {"spec": placement_spec(pod, node)})
+        try:
+            return await self._patch_pod(pod, {"spec": placement_spec(pod, node)})
+        except (ApiUnavailable, InvalidObject):
+            self._unpinned.add(pod.uid)
+            raise
 
     async def _patch_pod(self, pod: Pod, body: dict[str, Any], content_type: str = STRATEGIC) -> Pod:
         try:
@@ -311,13 +327,14 @@ class Committer:
         for decision in plan.ours:
             if decision.claim.metadata.uid not in unanswered:
                 self._cluster.unreserve(decision.claim.metadata.uid)
-        # What kube-scheduler is going to allocate stays reserved until it has (the model notices), or the pod is gone.
         borrowed = [decision.claim.metadata.uid for decision in plan.theirs]
-        if served:
+        current = self._cluster.pod(pod.uid)
+        if served and current is not None and not current.is_done:
+            # What kube-scheduler is going to allocate stays reserved until it has (the model notices), or the pod is gone.
             self._borrowed[pod.uid] = borrowed
         else:
             self._return(borrowed)
-            # If the pin got through without an answer, the pod's own affinity counts it as soon as the model sees it.
+        if not served and pod.uid not in self._unpinned:
             self._cluster.unplace(pod.uid)
         if not unanswered:
             self.in_flight.pop(pod.key, None)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dra_operator.controllers.sink import ModelSink
+from dra_operator.kube.writer import Writer
 from dra_operator.testing.fakeapi.faults import Fault, unavailable
 
-from .objects import by_name, claim, device_class, node, pod, policy, slice_, template
+from .objects import by_name, claim, device_class, node, pod, policy, requests, slice_, template
 from .world import Interloper, World, world
 
 if TYPE_CHECKING:
@@ -207,3 +208,78 @@ async def test_a_rule_that_cannot_be_written_does_not_keep_other_pools_from_bein
         await here.patch("policy", "gpus", {"spec": two["spec"]})
         here.add(pod("web", by_name("mine")))
         await here.until(lambda: not here.is_gated("web"))
+
+
+NIC = "nic.example.com"
+NICS = (slice_("n1", 2, NIC), device_class("nic", NIC))
+
+
+def first_nic() -> dict[str, Any]:
+    """A claim that only device 0 serves."""
+    spec = requests("gpu", class_name="nic")
+    selector = {"cel": {"expression": f'device.attributes["{NIC}"].numa == 0'}}
+    spec["devices"]["requests"][0]["exactly"]["selectors"] = [selector]
+    return spec
+
+
+async def test_what_is_kept_for_kube_scheduler_is_free_when_the_pod_goes_before_its_release_is_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with world("claims", objects=(*CLUSTER, *NICS, claim("nic", first_nic()))) as here:
+        assert here.operator is not None
+        pods = here.operator.cluster.pods
+        patch = Writer.patch
+
+        async def slow(writer: Writer, kind: str, *about: Any, **how: Any) -> Any:
+            answer = await patch(writer, kind, *about, **how)
+            if kind == "Pod" and "web" in about:
+                await here.delete("pod", "web")
+                await here.until(lambda: "default/web" not in pods)
+            return answer
+
+        monkeypatch.setattr(Writer, "patch", slow)
+        here.add(pod("web", by_name("mine", "a"), by_name("nic", "b")))
+        await here.until(lambda: "default/web" in pods)
+        await here.until(lambda: "default/web" not in pods)
+        here.add(pod("next", by_name("also", "a"), by_name("nic", "b")))
+        await here.until(lambda: not here.is_gated("next"))
+
+
+async def test_what_kube_scheduler_did_not_take_of_what_was_kept_for_it_serves_the_pods_that_wait() -> None:
+    nics = (claim("any", requests("gpu", class_name="nic")), claim("first", first_nic()))
+    async with world("claims", objects=(*CLUSTER, *NICS, *nics)) as here:
+        here.add(pod("web", by_name("mine", "a"), by_name("any", "b")))
+        await here.until(lambda: not here.is_gated("web"))
+        here.add(pod("next", by_name("also", "a"), by_name("first", "b")))
+        await here.until(lambda: here.messages("AllocationFailed", "next"))
+        other = taken("dev-1")
+        other["devices"]["results"][0]["driver"] = NIC
+        await here.patch("claim", "any", {"status": {"allocation": other}}, "status")
+        await here.until(lambda: not here.is_gated("next"))
+
+
+async def test_a_pod_whose_release_may_be_under_way_keeps_its_room_on_the_node() -> None:
+    small = (node("n1", cpu="1"), slice_("n1", 2), device_class(), policy(), claim("mine"), claim("also"))
+    async with world("claims", objects=small) as here:
+        assert here.operator is not None
+        cluster = here.operator.cluster
+        here.server.faults.add(Fault(unavailable(), verbs=PATCH, resource="pods", name="web", times=3))
+        here.add(pod("web", by_name("mine"), cpu="800m"))
+        await here.until(here.devices)
+        here.add(pod("late", by_name("also"), cpu="800m"))
+        await here.until(lambda: not here.is_gated("web") or not here.is_gated("late"))
+        await here.settle_but_timers()
+        assert (here.is_gated("web"), here.is_gated("late")) == (False, True)
+        assert cluster.node_usage("n1").pods == 1
+
+
+async def test_a_pod_whose_gate_was_taken_off_by_hand_is_not_counted_as_waiting() -> None:
+    async with world("claims", objects=CLUSTER) as here:
+        assert here.operator is not None
+        here.add(pod("web", by_name("missing")))
+        await here.until(lambda: here.messages("ClaimNotReady", "web"))
+        await here.patch("pod", "web", {"spec": {"schedulingGates": None}})
+        pods = here.operator.cluster.pods
+        await here.until(lambda: not pods["default/web"].gate_names)
+        await here.settle()
+        assert here.operator.brain.allocation.waiting == 0
