@@ -50,6 +50,7 @@ _STEPS: Final = {
 _FREEING: Final = {
     Cause.DEVICES: "to go on at once, end a pod that holds such devices or add some",
     Cause.COMBINATION: "to go on at once, loosen the claim's constraints or free more devices",
+    Cause.CLAIM: "to go on at once, end the pods that use the claim which is allocated elsewhere, or use another claim",
     Cause.ROOM: "to go on at once, free resources on those nodes",
     Cause.STATE: "to go on at once, uncordon or mend a node",
     Cause.FAULT: "a driver may still be publishing its devices",

@@ -158,7 +158,7 @@ class Placer:
             CelError, InvalidClaim, FeatureUnsupported: from the allocator.
         """
         node, demand = place
-        _check_claims(work.allocated, node)
+        _check_claims(pod, work.allocated, node)
         for market in markets:
             market.check(node.name)
         if not work.bound_node:
@@ -229,13 +229,14 @@ class Placer:
         return not self._rules.owns(pool_id)
 
 
-def _check_claims(allocated: Iterable[ResourceClaim], node: Node) -> None:
-    """Claims that hold an allocation bind the pod to its nodes (alloc H-2, cp S-21)."""
+def _check_claims(pod: Pod, allocated: Iterable[ResourceClaim], node: Node) -> None:
+    """Claims that hold an allocation bind the pod to its nodes (alloc H-2, cp S-21), as long as another pod uses them (cp C-62)."""
     for claim in allocated:
         selector = claim.status.allocation.node_selector if claim.status.allocation else None
         if selector is not None and not selector_matches(selector, node):
             text = f"node(s) cannot reach the devices that claim {claim.key} holds"
-            raise NodeError(partial(NodeFinding, node.name, Cause.CLAIM, text, (), lasting=True))
+            in_use = any(consumer.uid != pod.uid for consumer in claim.status.reserved_for)
+            raise NodeError(partial(NodeFinding, node.name, Cause.CLAIM, text, (), lasting=not in_use))
 
 
 def _selector_failed(node_name: str, error: CelError) -> NodeFinding:

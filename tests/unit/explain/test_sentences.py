@@ -96,6 +96,11 @@ def test_rare_reasons_of_devices_are_only_counted() -> None:
             "change the pod's tolerations",
         ),
         (
+            NodeFinding("n1", Cause.CLAIM, "node(s) cannot reach …"),
+            Verdict.NOT_NOW,
+            "end the pods that use the claim",
+        ),
+        (
             NodeFinding("n1", Cause.STATE, "node(s) were not ready"),
             Verdict.NOT_NOW,
             "uncordon or mend a node",

@@ -260,6 +260,16 @@ def test_claims_on_different_nodes_cannot_serve_one_pod(cluster: Cluster) -> Non
     assert {finding.cause for finding in found.findings} == {Cause.CLAIM}
 
 
+def test_a_claim_elsewhere_that_other_pods_use_comes_free_with_them(cluster: Cluster) -> None:
+    """Its last consumer takes the allocation along (cp C-62): waiting helps."""
+    cluster.apply("ADDED", allocated("a", "n1/gpu-0", on="n1", reserved=["uid-other"]))
+    cluster.apply("ADDED", allocated("b", "n2/gpu-0", on="n2", reserved=["uid-another"]))
+
+    found = unplaced(placer(cluster).decide(pod("p", "a", "b")))
+
+    assert found.verdict is Verdict.NOT_NOW
+
+
 # --- both sides
 
 
