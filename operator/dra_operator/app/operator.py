@@ -27,6 +27,7 @@ from dra_operator.controllers.release import ClaimReleaser
 from dra_operator.controllers.settling import Settling
 from dra_operator.controllers.sink import ModelSink
 from dra_operator.controllers.sweeper import Sweeper
+from dra_operator.controllers.takeover import Takeover
 from dra_operator.controllers.worker import Loop
 from dra_operator.controllers.workqueue import WorkQueue
 from dra_operator.features import DEFAULT_1_37
@@ -72,6 +73,7 @@ class Brain:
     """The controllers and what they share; everything that decides."""
 
     def __init__(self, settings: Settings, cluster: Cluster, parts: Parts, *, enforced: bool) -> None:
+        self.access = parts.access
         self.committer = Committer(parts.access, cluster, parts.clock)
         replace = settings.mode is Mode.REPLACE
         settling = Settling(
@@ -194,6 +196,7 @@ class Operator:
         await self._guard.until_synced()
         await self._kopf_ready.wait()
         self._take_signals()  # Kopf has put its own handlers in place
+        await Takeover(self.brain.access, self.cluster).run()
         gc.freeze()  # the model is long-lived: spare the collector from walking it
         self.brain.start(self.cluster)
         self.ready.set()

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from dra_operator.controllers.sink import ModelSink
+from dra_operator.errors import ApiConflict
 from dra_operator.kube.writer import Writer
 from dra_operator.testing.fakeapi.faults import Fault, unavailable
 
@@ -13,8 +16,6 @@ from .world import Interloper, World, world
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    import pytest
 
     from dra_operator.model import Value
 
@@ -283,3 +284,20 @@ async def test_a_pod_whose_gate_was_taken_off_by_hand_is_not_counted_as_waiting(
         await here.until(lambda: not pods["default/web"].gate_names)
         await here.settle()
         assert here.operator.brain.allocation.waiting == 0
+
+
+async def test_an_allocation_that_a_predecessor_had_sent_comes_too_late() -> None:
+    """It is served only when the next operator has started, and given the device to another claim."""
+    async with World("claims", settle_seconds=0.0) as here:
+        here.add(*CLUSTER)
+        await half_done(here, by_name("mine"), step="resourceclaims/status")
+        seen = here.claims["mine"]["metadata"]
+        guard = {key: seen[key] for key in ("uid", "resourceVersion")}
+        late = {"metadata": guard, "status": {"allocation": taken("dev-0")}}
+        await here.delete("pod", "web")
+        await here.start()
+        here.add(pod("next", by_name("also")))
+        await here.until(lambda: not here.is_gated("next"))
+        with pytest.raises(ApiConflict):
+            await here.patch("claim", "mine", late, "status")
+        assert here.devices() == {"also": ["gpu.example.com/n1/dev-0"]}
