@@ -20,6 +20,7 @@ from dra_operator.model import GATE, Node, Pod, ResourceClaim
 from dra_operator.placement import Allocate, Ignore, Plan, Refuse, Release, Unplaced, Wait
 
 from .commit import POD
+from .failures import Failures
 from .parts import WARNING
 from .rules import POLICY
 from .signature import signature
@@ -62,7 +63,7 @@ class AllocationController:
         self._committer = committer
         self._waiting: dict[str, str] = {}
         self._seen: dict[str, float] = {}
-        self._hopeless: dict[bytes, Unplaced] = {}
+        self._failures = Failures(parts.clock)
         self._is_waking = False
 
     @property
@@ -125,12 +126,16 @@ class AllocationController:
     def _plan(self, pod: Pod, work: Allocate) -> Outcome:
         """A plan; for a pod like one that failed since the last helpful change, its failure without another search."""
         like = signature(pod, work)
-        known = self._hopeless.get(like) if like else None
+        known = self._failures.find(like)
         if known is not None:
-            return known
+            failure, again = known
+            if again:
+                self.queue.add_after(pod.key, again)
+            return failure
+        began = self._parts.clock.monotonic()
         outcome = self._placer.plan(pod, work)
-        if like and isinstance(outcome, Unplaced):
-            self._hopeless[like] = outcome
+        if isinstance(outcome, Unplaced):
+            self._failures.put(like, outcome, self._parts.clock.monotonic() - began)
         return outcome
 
     async def _commit(self, pod: Pod, plan: Plan) -> None:
@@ -273,7 +278,7 @@ class AllocationController:
 
     def _wake_now(self) -> None:
         self._is_waking = False
-        self._hopeless.clear()
+        self._failures.something_changed()
         pods = [self._cluster.pods[key] for key in self._waiting if key in self._cluster.pods]
         for pod in sorted(pods, key=_age):
             self.queue.add(pod.key)

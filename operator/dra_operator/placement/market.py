@@ -17,14 +17,15 @@ from dra_operator.model import POD_CLAIM_NAME
 
 from .candidates import Supply, needs_of
 from .findings import tallies
+from .options import DEFAULT_TOTAL_STEPS
 from .outcomes import Cause, ClaimDecision, NodeFinding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dra_operator.allocator import Inputs
+    from dra_operator.allocator import Inputs, Reporter
     from dra_operator.cluster import RestrictedSlices
-    from dra_operator.model import Node, ResourceClaim, ResourceSlice
+    from dra_operator.model import AllocationResult, Node, ResourceClaim, ResourceSlice
 
     from .candidates import Need
     from .census import Census
@@ -33,6 +34,11 @@ if TYPE_CHECKING:
 
 VALIDATION_STEPS: Final = 1
 """A search that is only asked whether the claims are valid ends at once."""
+
+
+DETAIL_STEPS: Final = 20_000
+"""Search steps for explanations of one decision: they repeat searches that failed. Nodes beyond it fold into the same text without
+figures. Arbitrary; a tenth of what the decision itself may take."""
 
 
 class NodeError(Exception):
@@ -52,6 +58,7 @@ class Market:
         inputs: of the allocator, over the same slices.
         options: of the allocator.
         claims: unallocated, in pod order; may be empty.
+        steps: search steps over all nodes; None for no limit.
     """
 
     def __init__(
@@ -61,7 +68,11 @@ class Market:
         inputs: Inputs,
         options: Options,
         claims: Sequence[ResourceClaim],
+        steps: int | None = DEFAULT_TOTAL_STEPS,
     ) -> None:
+        self._left = steps
+        self._details = DETAIL_STEPS
+        self._last: Need | None = None
         self._census = census
         self._view = view
         self._inputs = inputs
@@ -89,8 +100,13 @@ class Market:
         """
         if not self._claims:
             return ()
+        if self._left is not None and self._left <= 0:
+            unsearched = NodeFinding(
+                node.name, Cause.LIMIT, "node(s) were not searched after others took too long"
+            )
+            raise NodeError(lambda: unsearched)
         try:
-            results = Allocator(self._inputs, self._options, SILENT).allocate(node, self._claims)
+            results = self._search(node)
         except NoSolution as error:
             raise NodeError(lambda: self._conflict(node)) from error
         except NodeFailure as error:
@@ -101,6 +117,16 @@ class Market:
             limit = NodeFinding(node.name, Cause.LIMIT, text)
             raise NodeError(lambda: limit) from error
         return tuple(map(ClaimDecision, self._claims, results))
+
+    def _search(self, node: Node) -> tuple[AllocationResult, ...]:
+        limits = [limit for limit in (self._options.max_steps, self._left) if limit is not None]
+        options = replace(self._options, max_steps=min(limits, default=None))
+        allocator = Allocator(self._inputs, options, SILENT)
+        try:
+            return allocator.allocate(node, self._claims)
+        finally:
+            if self._left is not None:
+                self._left -= allocator.steps
 
     def validate(self, node: Node) -> None:
         """Have the allocator say what is wrong with the claims themselves, even if no node was worth a search.
@@ -136,25 +162,37 @@ class Market:
 
     def _conflict(self, node: Node) -> NodeFinding:
         """Why the search failed: it is repeated with somebody listening, which success never pays for."""
+        if self._details <= 0:
+            return NodeFinding(node.name, Cause.COMBINATION, self._no_combination(self._last))
         heard = Collector()
         with suppress(Unsatisfied):
-            Allocator(self._inputs, self._options, heard).allocate(node, self._claims)
-        need = self._blamed(heard)
-        text = f"node(s) have no combination of free devices for {self._label(need)}"
+            self._explore(node, self._inputs, heard)
+        need = self._last = self._blamed(heard)
         taken = self._inputs.allocated.devices
         found = tallies(self._census, need, self._visible(node.name), taken, heard) if need else ()
-        return NodeFinding(node.name, Cause.COMBINATION, text, found, lasting=not self._could_serve(node))
+        lasting = not self._could_serve(node)
+        return NodeFinding(node.name, Cause.COMBINATION, self._no_combination(need), found, lasting=lasting)
+
+    def _no_combination(self, need: Need | None) -> str:
+        return f"node(s) have no combination of free devices for {self._label(need)}"
 
     def _could_serve(self, node: Node) -> bool:
         """Whether the node would serve the claims if nothing were in use; a search that gives up says that it might."""
-        idle = replace(self._inputs, allocated=AllocatedState())
         try:
-            Allocator(idle, self._options, SILENT).allocate(node, self._claims)
+            self._explore(node, replace(self._inputs, allocated=AllocatedState()), SILENT)
         except NoSolution:
             return False
         except (Unsatisfied, CelError):
             return True
         return True
+
+    def _explore(self, node: Node, inputs: Inputs, reporter: Reporter) -> None:
+        """Search for an explanation's sake."""
+        allocator = Allocator(inputs, self._options, reporter)
+        try:
+            allocator.allocate(node, self._claims)
+        finally:
+            self._details -= allocator.steps
 
     def _visible(self, node_name: str) -> Sequence[ResourceSlice]:
         return (*self._view.on_node(node_name), *self._view.shared())

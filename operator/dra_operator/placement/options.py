@@ -14,6 +14,10 @@ DEFAULT_MAX_STEPS: Final = 50_000
 """Search steps for one node. The search runs on the event loop: this bounds the pause to a few tenths of a second a node, while
 every problem that the specification lists is solved or refuted in a few hundred steps."""
 
+DEFAULT_TOTAL_STEPS: Final = 200_000
+"""Search steps for one decision, over all nodes: a few seconds at worst, or one hard claim on a few hundred nodes would stop
+everything else (and fail the liveness probe). A decision that runs out of them says that it gave up."""
+
 
 def always(_: PoolId) -> bool:
     """Every pool may be allocated from."""
@@ -29,8 +33,10 @@ class PlacementOptions:
         allocatable: whether an owned pool may be allocated from now: settled, and its policy not being removed. Asked anew for
             every decision.
         max_steps: search steps for one node; None for no limit.
+        total_steps: search steps for one decision and side; None for no limit.
     """
 
     replace: bool = False
     allocatable: Callable[[PoolId], bool] = always
     max_steps: int | None = DEFAULT_MAX_STEPS
+    total_steps: int | None = DEFAULT_TOTAL_STEPS

@@ -220,7 +220,7 @@ class Placer:
         view = self._cluster.slices.view(includes)
         allocated = self._cluster.allocated_state()
         inputs = Inputs(self._features, self._cluster.classes, view, allocated, self._compiler)
-        return Market(self._census, view, inputs, options, claims)
+        return Market(self._census, view, inputs, options, claims, self._options.total_steps)
 
     def _may_allocate(self, pool_id: PoolId) -> bool:
         return self._rules.owns(pool_id) and self._options.allocatable(pool_id)

@@ -21,7 +21,7 @@ from dra_operator.model import (
     from_object,
 )
 from dra_operator.placement import PlacementOptions, Placer
-from dra_operator.placement.options import DEFAULT_MAX_STEPS, always
+from dra_operator.placement.options import DEFAULT_MAX_STEPS, DEFAULT_TOTAL_STEPS, always
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -191,6 +191,9 @@ def placer(
     replace: bool = False,
     allocatable: Callable[[PoolId], bool] = always,
     max_steps: int | None = DEFAULT_MAX_STEPS,
+    total_steps: int | None = DEFAULT_TOTAL_STEPS,
 ) -> Placer:
-    options = PlacementOptions(replace=replace, allocatable=allocatable, max_steps=max_steps)
+    options = PlacementOptions(
+        replace=replace, allocatable=allocatable, max_steps=max_steps, total_steps=total_steps
+    )
     return Placer(cluster, ToyCompiler(), options=options)

@@ -392,6 +392,27 @@ def test_a_search_that_gives_up_says_so(cluster: Cluster) -> None:
     assert found.verdict is Verdict.GAVE_UP
 
 
+def test_a_decision_is_bounded_over_all_nodes_and_says_that_it_gave_up() -> None:
+    """Ten nodes with three devices of one group each, where four are wanted: each is searched in vain."""
+    same = {"attributes": {"group": {"string": "a"}}}
+    other = {"attributes": {"group": {"string": "b"}}}
+    devices = [{"name": f"{at}", **(same if at < 3 else other)} for at in range(6)]
+    names = [f"n{at}" for at in range(10)]
+    cluster = cluster_of(gpu_class(), policy(), *(node(name) for name in names))
+    for name in names:
+        cluster.apply("ADDED", slice_(name, devices, on=name))
+    constraint = {"requests": ["gpu"], "matchAttribute": f"{GPU}/group"}
+    cluster.apply("ADDED", claim("c", exactly(count=4), constraints=[constraint]))
+
+    patient = unplaced(placer(cluster).decide(pod("p", "c")))
+    hasty = unplaced(placer(cluster, total_steps=20).decide(pod("p", "c")))
+
+    assert texts(patient) == ["1 node(s) have no combination of free devices for request gpu"] * 10
+    assert hasty.verdict is Verdict.GAVE_UP
+    assert len(hasty.findings) == 10
+    assert {finding.cause for finding in hasty.findings} == {Cause.COMBINATION, Cause.LIMIT}
+
+
 # --- reasons
 
 
