@@ -203,9 +203,14 @@ async def test_finalizer_turns_delete_into_a_mark(api: Client) -> None:
 
 
 async def test_last_finalizer_removed_ends_the_object(api: Client) -> None:
+    """The answer is the object without finalizer in the version that it had: no newer one was ever stored."""
     (await api.create(CLAIM, claim(finalizers=["example.com/hold"]))).ok()
-    (await api.delete(f"{CLAIM}/claim")).ok()
-    (await api.merge(f"{CLAIM}/claim", {"metadata": {"finalizers": None}})).ok()
+    marked = (await api.delete(f"{CLAIM}/claim")).ok()
+    answer = (await api.merge(f"{CLAIM}/claim", {"metadata": {"finalizers": None}})).ok()
+    assert (answer.meta.get("finalizers"), answer.meta["resourceVersion"]) == (
+        None,
+        marked.meta["resourceVersion"],
+    )
     assert (await api.get(f"{CLAIM}/claim")).code == 404
 
 

@@ -140,7 +140,10 @@ class Access:
         answer = await self._writer.patch(
             kind, meta.namespace, meta.name, guarded, subresource=subresource, content_type=content_type
         )
-        self._model.assume(answer)
+        if _ended(body, answer):
+            self._model.apply("DELETED", answer)
+        else:
+            self._model.assume(answer)
         return cast("K", answer)
 
     async def create(self, kind: str, namespace: str, body: Mapping[str, Any]) -> Value:
@@ -167,3 +170,17 @@ class Access:
         answer = await self._writer.apply(kind, meta.namespace, meta.name, owned, subresource=subresource)
         self._model.assume(answer)
         return cast("K", answer)
+
+
+def _ended(body: Mapping[str, Any], answer: Value) -> bool:
+    """Whether a write took the last finalizer off an object that was being deleted: it is gone then.
+
+    The answer has the version that the object had before (no newer one was stored), so taken as a state it would be no news, and the
+    next pass would write to what no longer exists.
+    """
+    meta = answer.metadata
+    return (
+        "finalizers" in body.get("metadata", {})
+        and meta.deletion_timestamp is not None
+        and not meta.finalizers
+    )

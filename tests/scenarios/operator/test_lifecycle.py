@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from dra_operator.metrics import WRITES
+
 from .objects import by_name, by_template, claim, device_class, node, pod, policy, slice_, template
 from .world import world
 
@@ -28,6 +30,18 @@ async def test_a_pod_deleted_while_running_frees_its_device_and_its_claim_goes(
         await here.until(lambda: here.node_of("web"))
         await here.delete("pod", "web")
         await here.until(lambda: "web" not in here.pods and list(here.claims) == ["mine"])
+
+
+async def test_the_last_finalizer_of_a_claim_is_taken_off_once() -> None:
+    """The claim is gone with that write; its answer says so by nothing but a missing finalizer."""
+    async with world("binding", "kubelet", objects=CLUSTER, generate_claims="always") as here:
+        here.add(pod("web", by_template("gpu")))
+        await here.until(lambda: here.node_of("web"))
+        await here.delete("pod", "web")
+        await here.until(lambda: list(here.claims) == ["mine"])
+        await here.settle()
+        assert here.operator is not None
+        assert here.operator.metrics.value(WRITES, "patch", "resourceclaims", "404") == 0
 
 
 @BOTH

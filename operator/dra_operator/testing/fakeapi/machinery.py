@@ -182,7 +182,10 @@ class Machinery:
             manager = Manager(options.manager, subresource=options.subresource)
             new = updated(kind, live.obj, new, manager, timestamp(self.clock()))
         if may_go(kind, new):
-            return self._removed(kind, live, options, last=new)
+            self._removed(kind, live, options, last=new)
+            # No newer version was ever stored, and the answer says so; the watch event has one.
+            last = with_metadata(new, resourceVersion=str(live.version))
+            return Record(last, encoded(last), live.version)
         return self._stored(kind, new, options)
 
     def _check_identity(self, kind: Kind, live: Record, body: Obj) -> None:
