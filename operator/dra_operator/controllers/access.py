@@ -140,11 +140,12 @@ class Access:
         answer = await self._writer.patch(
             kind, meta.namespace, meta.name, guarded, subresource=subresource, content_type=content_type
         )
-        if _ended(body, answer):
+        after = cast("K", answer)
+        if _ended(body, after):
             self._model.apply("DELETED", answer)
         else:
             self._model.assume(answer)
-        return cast("K", answer)
+        return after
 
     async def create(self, kind: str, namespace: str, body: Mapping[str, Any]) -> Value:
         """Create an object."""
@@ -172,7 +173,7 @@ class Access:
         return cast("K", answer)
 
 
-def _ended(body: Mapping[str, Any], answer: Value) -> bool:
+def _ended(body: Mapping[str, Any], answer: Kubernetes) -> bool:
     """Whether a write took the last finalizer off an object that was being deleted: it is gone then.
 
     The answer has the version that the object had before (no newer one was stored), so taken as a state it would be no news, and the
