@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections import Counter
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.e2e.fleet import gates, is_running
 from tests.e2e.harness.audit import claim_names, find_problems
+from tests.e2e.harness.components import SCHEDULER
 from tests.e2e.harness.objects import claim_template, exactly, pod
 from tests.e2e.harness.waiting import wait_until
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.e2e.fleet import Fleet, Object
+    from tests.e2e.harness.cluster import ControlPlane
     from tests.e2e.harness.operator_process import OperatorProcess
+    from tests.e2e.history import ClaimHistory
 
 GATE = "dra-operator.io/allocate"
 TEMPLATE = "one-gpu"
 PHASES = "--output=jsonpath={range .items[*]}{.status.phase}{'\\n'}{end}"
 CLOCK_TICKS = 100  # a second; the kernel's unit for users, on all machines that Go runs on
+
+
+@contextmanager
+def scheduler_asleep(control_plane: ControlPlane) -> Iterator[None]:
+    """kube-scheduler does nothing and forgets nothing; afterwards it has everything at once to do."""
+    pid = control_plane.pid(SCHEDULER)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
 
 
 def template(fleet: Fleet, word: str = "gpu") -> Object:
@@ -46,6 +65,11 @@ def until_running(fleet: Fleet, count: int, *, timeout: float = 90.0) -> None:
         timeout=timeout,
         accept=lambda seen: seen >= count,
     )
+
+
+def until_allocated(history: ClaimHistory, count: int) -> None:
+    """Waits until so many claims have been allocated since the history began."""
+    wait_until(lambda: len(history.allocated), f"{count} allocations", accept=lambda seen: seen >= count)
 
 
 def at_rest(fleet: Fleet, *, timeout: float = 30.0) -> list[str]:

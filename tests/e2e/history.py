@@ -20,6 +20,7 @@ from tests.e2e.harness.audit import holders
 from tests.e2e.harness.objects import claim, exactly
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from types import TracebackType
 
     from tests.e2e.harness.audit import Device
@@ -46,13 +47,15 @@ class ClaimHistory:
         self._workspace = workspace
         self._held: dict[str, frozenset[Device]] = {}
         self._holders: dict[Device, set[str]] = defaultdict(set)
+        self._version = ""
+        self._is_over = False
         self._thread = Thread(target=self._follow, name="claim-history", daemon=True)
 
     def __enter__(self) -> Self:
         listed = json.loads(self._workspace.kubectl.run("get", "--raw", CLAIMS))
         for item in listed["items"]:
             self._take("ADDED", item)
-        self._start = listed["metadata"]["resourceVersion"]
+        self._version = listed["metadata"]["resourceVersion"]
         self._thread.start()
         return self
 
@@ -64,20 +67,30 @@ class ClaimHistory:
         assert not self._thread.is_alive(), "the watch of claims did not come to its end"
 
     def _follow(self) -> None:
-        plane = self._workspace.control_plane
-        context = ssl.create_default_context(cafile=str(plane.ca_file))
-        connection = http.client.HTTPSConnection(urlsplit(plane.server).netloc, context=context)
-        headers = {"Authorization": f"Bearer {plane.token}"}
-        with closing(connection):
-            connection.request("GET", f"{CLAIMS}?watch=true&resourceVersion={self._start}", headers=headers)
-            for line in connection.getresponse():
-                event = json.loads(line)
-                if event["type"] == "ERROR":
-                    self.doubles.append(f"history has a gap: {event['object'].get('message')}")
-                    return
-                if self._is_last(event["object"]):
-                    return
-                self._take(event["type"], event["object"])
+        """kube-apiserver ends watches that cannot keep up with a burst: each goes on where the last one ended."""
+        while not self._is_over:
+            plane = self._workspace.control_plane
+            context = ssl.create_default_context(cafile=str(plane.ca_file))
+            connection = http.client.HTTPSConnection(urlsplit(plane.server).netloc, context=context)
+            headers = {"Authorization": f"Bearer {plane.token}"}
+            with closing(connection):
+                connection.request(
+                    "GET", f"{CLAIMS}?watch=true&resourceVersion={self._version}", headers=headers
+                )
+                self._read(connection.getresponse())
+
+    def _read(self, answer: Iterable[bytes]) -> None:
+        for line in answer:
+            event = json.loads(line)
+            if event["type"] == "ERROR":
+                self.doubles.append(f"history has a gap: {event['object'].get('message')}")
+                self._is_over = True
+                return
+            self._take(event["type"], event["object"])
+            self._version = event["object"]["metadata"]["resourceVersion"]
+            if self._is_last(event["object"]):
+                self._is_over = True
+                return
 
     def _is_last(self, found: dict[str, Any]) -> bool:
         metadata = found["metadata"]

@@ -17,6 +17,7 @@ from tests.e2e.crowd import (
     names_running,
     names_waiting,
     template,
+    until_allocated,
     until_running,
 )
 from tests.e2e.fleet import Fleet
@@ -90,10 +91,6 @@ def until_running_are(fleet: Fleet, *, gone: list[str]) -> None:
         timeout=60,
         accept=lambda others: len(others) == DEVICES,
     )
-
-
-def until_allocated(history: ClaimHistory, count: int) -> None:
-    wait_until(lambda: len(history.allocated), f"{count} allocations", accept=lambda seen: seen >= count)
 
 
 def tell(what: str, begin: float, history: ClaimHistory, cpu: float) -> None:

@@ -6,22 +6,17 @@ operator itself in `test_generation`.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.e2e.crowd import TEMPLATE, at_rest, names_running, template
 from tests.e2e.fleet import Fleet, claims_of, gates
-from tests.e2e.harness.components import SCHEDULER
 from tests.e2e.harness.objects import claim, exactly, pod
 from tests.e2e.history import ClaimHistory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.e2e.fleet import Object
-    from tests.e2e.harness.cluster import ControlPlane
     from tests.e2e.harness.workspace import Workspace
 
 ONLY = {"gpu": ["gpu-0"]}
@@ -36,16 +31,6 @@ def fleet(managed: Workspace) -> Fleet:
     made.own("gpu")
     managed.apply(template(made))
     return made
-
-
-@contextmanager
-def nobody_binds(control_plane: ControlPlane) -> Iterator[None]:
-    """kube-scheduler is away: pods stop between release and binding."""
-    control_plane.stop_component(SCHEDULER)
-    try:
-        yield
-    finally:
-        control_plane.start_component(SCHEDULER)
 
 
 def serves_again(fleet: Fleet) -> None:
@@ -100,33 +85,32 @@ def claims_named(found: Object) -> list[Object]:
     ]
 
 
-def test_deleted_after_allocation_and_before_binding(fleet: Fleet, control_plane: ControlPlane) -> None:
+def test_deleted_after_allocation_and_before_binding(fleet: Fleet) -> None:
+    """No scheduler looks at the first pod, so that it stays as we leave it."""
     kubectl = fleet.workspace.kubectl
-    with nobody_binds(control_plane):
-        fleet.workspace.apply(pod("first", templates=GPU))
-        kubectl.until("pod", "first", is_released, "released")
-        allocated = fleet.devices("first")
-        fleet.workspace.apply(pod("second", templates=GPU))
-        fleet.told("second", "AllocationFailed")
-        kubectl.delete("pod", "first")
-        kubectl.until("pod", "second", is_released, "released")
+    fleet.workspace.apply(pod("first", templates=GPU, schedulerName="nobody"))
+    kubectl.until("pod", "first", is_released, "released")
+    allocated = fleet.devices("first")
+    fleet.workspace.apply(pod("second", templates=GPU))
+    fleet.told("second", "AllocationFailed")
+    kubectl.delete("pod", "first")
     fleet.running("second")
 
     assert allocated == fleet.devices("second") == ONLY
     assert at_rest(fleet) == []
 
 
-def test_claim_of_the_user_is_free_after_a_pod_that_was_never_bound(
-    fleet: Fleet, control_plane: ControlPlane
-) -> None:
+def test_claim_of_the_user_is_free_after_a_pod_that_was_never_bound(fleet: Fleet) -> None:
     """The claim stays: without allocation, consumer, finalizer (cp C-62)."""
     kubectl = fleet.workspace.kubectl
-    fleet.workspace.apply(claim("mine", exactly("gpu", fleet.name("gpu"))))
-    with nobody_binds(control_plane):
-        fleet.workspace.apply(pod("first", claims={"gpu": "mine"}))
-        kubectl.until("pod", "first", is_released, "released")
-        kubectl.delete("pod", "first")
-        kubectl.until("resourceclaim", "mine", is_unused, "as its user made it")
+    fleet.workspace.apply(
+        claim("mine", exactly("gpu", fleet.name("gpu"))),
+        pod("first", claims={"gpu": "mine"}, schedulerName="nobody"),
+    )
+    kubectl.until("pod", "first", is_released, "released")
+    kubectl.delete("pod", "first")
+    kubectl.until("resourceclaim", "mine", is_unused, "as its user made it")
+
     serves_again(fleet)
 
 

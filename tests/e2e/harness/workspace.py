@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tests.e2e.harness.kubectl import Kubectl, KubectlError, to_yaml
+from tests.e2e.harness.waiting import NotInTimeError, wait_until
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.e2e.harness.cluster import ControlPlane
 
 _ACCOUNT_TIMEOUT = 30.0
@@ -71,25 +75,44 @@ class Workspace:
         Nothing is awaited but the pods. Custom objects lose their finalizers: who looked after them may run no more.
 
         Raises:
-            KubectlError: Something could not be deleted; the rest is deleted all the same.
+            KubectlError, NotInTimeError: Something could not be deleted; the rest is deleted all the same.
         """
-        failures: list[KubectlError] = []
-        steps = [("pod", "--all"), *reversed(self._cluster_scoped), ("namespace", self.namespace)]
-        for kind, name in steps:
+        failures: list[KubectlError | NotInTimeError] = []
+        steps: list[Callable[[], None]] = [
+            self._delete_pods,
+            *(partial(self._delete, kind, names) for kind, names in self._by_kind()),
+            partial(self._delete, "namespace", [self.namespace]),
+        ]
+        for step in steps:
             try:
-                self._delete(kind, name)
-            except KubectlError as error:
+                step()
+            except (KubectlError, NotInTimeError) as error:
                 failures.append(error)
         if failures:
             raise failures[0]
 
-    def _delete(self, kind: str, name: str) -> None:
-        pods = kind == "pod"
-        # By force, because no kubelet ends a pod on a node that is gone or never was.
-        flags = ("--grace-period=0", "--force", "--timeout=30s") if pods else ()
-        self.kubectl.delete(kind, name, wait=pods, flags=flags)
-        if _is_custom(kind) and self.kubectl.find(kind, name):
-            self.kubectl.patch(kind, name, {"metadata": {"finalizers": None}})
+    def _delete_pods(self) -> None:
+        """By force, because no kubelet ends a pod on a node that is gone or never was."""
+        self.kubectl.delete("pod", "--all", wait=False, flags=("--grace-period=0", "--force"))
+        # Not by --wait: it asks for one pod after the other, five a second.
+        wait_until(
+            lambda: self.kubectl.run("get", "pods", "--output=name").split(),
+            f"no pods in {self.namespace}",
+            accept=lambda left: not left,
+        )
+
+    def _by_kind(self) -> list[tuple[str, list[str]]]:
+        """The cluster-scoped objects, last applied kind first: one call of kubectl a kind."""
+        kinds: dict[str, list[str]] = {}
+        for kind, name in reversed(self._cluster_scoped):
+            kinds.setdefault(kind, []).append(name)
+        return list(kinds.items())
+
+    def _delete(self, kind: str, names: list[str]) -> None:
+        self.kubectl.delete(kind, *names, wait=False)
+        for name in names if _is_custom(kind) else ():
+            if self.kubectl.find(kind, name):
+                self.kubectl.patch(kind, name, {"metadata": {"finalizers": None}})
 
 
 def _is_custom(kind: str) -> bool:
