@@ -2,7 +2,7 @@
 
 `conftest.py` imports them. Tests that kill, stop or start the operator use the harness's fixture `operator`, one a test, and live
 in modules of their own: two operators at once on one control plane would both allocate. A module sets other flags by
-`OPERATOR_FLAGS`.
+`OPERATOR_FLAGS`, and says by `LOG_MAY_HOLD` which complaints its own doing explains.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ def module_operator(
         running.append(started)
         yield started
     assert started.exit_status == 0
-    assert complaints(started.log_text()) == []
+    explained = getattr(request.module, "LOG_MAY_HOLD", ())
+    assert [
+        line for line in complaints(started.log_text()) if not any(word in line for word in explained)
+    ] == []
 
 
 @pytest.fixture
