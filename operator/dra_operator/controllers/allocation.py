@@ -19,7 +19,7 @@ from dra_operator.metrics import ALLOCATIONS, LATENCY
 from dra_operator.model import GATE, Node, Pod, ResourceClaim
 from dra_operator.placement import Allocate, Ignore, Plan, Refuse, Release, Unplaced, Wait
 
-from .commit import POD
+from .commit import CLAIM, POD
 from .failures import Failures
 from .parts import WARNING
 from .rules import POLICY
@@ -105,6 +105,8 @@ class AllocationController:
             self._waiting.pop(pod_key, None)
             return
         self._committer.reconsider(pod.uid)
+        if pod.spec.node_name and not await self._concerns_us(pod):
+            return
         # No await between the decision and the first line of `commit`: what it takes must be reserved before the next decision.
         answer = self._placer.classify(pod)
         if isinstance(answer, Allocate):
@@ -113,6 +115,23 @@ class AllocationController:
             await self._release(pod)
         else:
             await self._leave(pod, answer)
+
+    async def _concerns_us(self, pod: Pod) -> bool:
+        """Whether a bound pod needs anything of us (cp I-28) with its claims as the server has them now.
+
+        kube-scheduler allocates, then binds: where the pod's event overtakes the claim's, a pod that it has served looks like one
+        that nobody serves.
+        """
+        if isinstance(self._placer.classify(pod), Ignore):
+            self._waiting.pop(pod.key, None)
+            return False
+        for claim in claims_of(self._cluster, pod):
+            if not claim.is_allocated:
+                await self._parts.access.fresh(CLAIM, claim)
+        if self._cluster.pods.get(pod.key) is not pod:
+            self.queue.add(pod.key)
+            return False
+        return True
 
     async def _allocate(self, pod: Pod, work: Allocate) -> None:
         outcome = self._plan(pod, work)

@@ -187,6 +187,25 @@ async def test_what_kube_scheduler_took_before_a_rule_took_effect_is_known_altho
         assert here.devices_of("web") == ["gpu.example.com/n1/dev-1"]
 
 
+async def test_a_pod_that_kube_scheduler_has_served_and_bound_is_left_alone_although_the_feed_lags(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its claim looks unallocated here, and the pool is ours by now: no attempt, and no event that alarms its user."""
+    lag = Lag(monkeypatch, "ResourceClaim")
+    objects = (node("n1"), slice_("n1", 2), device_class(), policy(), claim("theirs"))
+    async with world("claims", objects=objects, settle_seconds=1000.0) as here:
+        await here.until(lambda: here.condition("Settling")[0] == "True")
+        lag.holds = True
+        await here.patch("claim", "theirs", {"status": {"allocation": taken("dev-0")}}, "status")
+        here.add(pod("bound", by_name("theirs"), gates=(), nodeName="n1"))
+        assert here.operator is not None
+        cluster = here.operator.cluster
+        await here.until(lambda: "default/bound" in cluster.pods)
+        await here.settle_but_timers()
+        assert (here.operator.brain.allocation.waiting, here.messages("Settling", "bound")) == (0, [])
+        assert cluster.claims["default/theirs"].is_allocated
+
+
 async def test_pods_go_on_when_their_pool_has_settled_although_the_policy_status_cannot_be_written() -> None:
     async with world("claims", objects=CLUSTER, settle_seconds=0.2) as here:
         await here.until(lambda: here.condition("Ready")[0] == "True")
