@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.e2e.fleet import gates, is_running
-from tests.e2e.harness.audit import claim_names, find_problems
+from tests.e2e.harness.audit import find_problems
 from tests.e2e.harness.components import SCHEDULER
 from tests.e2e.harness.objects import claim_template, exactly, pod
 from tests.e2e.harness.waiting import wait_until
@@ -89,27 +89,21 @@ def loose_ends(fleet: Fleet) -> list[str]:
     claims = kubectl.get_all("resourceclaims", "--all-namespaces")
     return [
         *find_problems(claims, kubectl.get_all("pods", "--all-namespaces"), fleet.workspace.namespace),
-        *_of_pods(pods, _allocated(fleet, claims)),
+        *_of_pods(pods, claims),
         *_of_claims(fleet, claims, pods),
     ]
 
 
-def _allocated(fleet: Fleet, claims: list[Object]) -> set[str]:
-    return {
-        item["metadata"]["name"]
-        for item in claims
-        if item["metadata"]["namespace"] == fleet.workspace.namespace
-        and item.get("status", {}).get("allocation")
-    }
-
-
-def _of_pods(pods: list[Object], allocated: set[str]) -> list[str]:
+def _of_pods(pods: list[Object], claims: list[Object]) -> list[str]:
     """A pod waits at its gate and holds nothing, or it is bound."""
+    served = {
+        consumer["uid"] for item in claims for consumer in item.get("status", {}).get("reservedFor") or []
+    }
     found = []
     for item in pods:
-        name, names = item["metadata"]["name"], set(claim_names(item))
-        if gates(item) and names & allocated:
-            found.append(f"pod {name} waits at its gate with an allocated claim")
+        name = item["metadata"]["name"]
+        if gates(item) and item["metadata"]["uid"] in served:
+            found.append(f"pod {name} waits at its gate and has a claim reserved for it")
         if not gates(item) and not item["spec"].get("nodeName"):
             found.append(f"pod {name} is released but not bound")
     return found
