@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dra_operator.allocator import Allocator, Inputs, Options
-from dra_operator.errors import NoSolution
+from dra_operator.errors import NodeFailure, NoSolution
 from dra_operator.features import DEFAULT_1_37
 from dra_operator.model import OWNED_TAINT
-from dra_operator.placement import Allocate, Placer, Plan, Unplaced
+from dra_operator.placement import Allocate, Placer, Plan, Unplaced, Verdict
 from dra_operator.placement.nodes import node_reason
 from dra_operator.placement.resources import demand_of
 from tests.unit.placement.build import (
@@ -59,7 +59,8 @@ def clusters(draw: st.DrawFn) -> Cluster:
     for name in NAMES:
         if draw(st.booleans()) or name == "n1":
             taints = [{"key": "t", "effect": "NoSchedule"}] if draw(st.integers(0, 4)) == 0 else []
-            model.apply("ADDED", node(name, taints=taints))
+            cordoned = draw(st.integers(0, 4)) == 0
+            model.apply("ADDED", node(name, taints=taints, unschedulable=cordoned))
             model.apply("ADDED", running(f"load-{name}", name, containers=cpu(str(draw(st.integers(0, 4))))))
         gpus = [f"gpu-{index}:{item}" for index, item in enumerate(draw(st.lists(models, max_size=3)))]
         model.apply("ADDED", slice_(f"gpus-{name}", gpus, on=name))
@@ -91,14 +92,19 @@ def requests(draw: st.DrawFn, name: str) -> dict[str, Any]:
 @st.composite
 def pods(draw: st.DrawFn, model: Cluster) -> Pod:
     """A gated pod with one or two GPU claims and perhaps a NIC; its claims are put into the model."""
-    wanted = [claim("a", *[draw(requests(f"r{index}")) for index in range(draw(st.integers(1, 2)))])]
+    shared = draw(st.sampled_from((None, None, "model", "modell")))
+    constraints = [{"matchAttribute": f"{GPU}/{shared}"}] if shared else []
+    asked = [draw(requests(f"r{index}")) for index in range(draw(st.integers(1, 2)))]
+    wanted = [claim("a", *asked, constraints=constraints)]
     if draw(st.booleans()):
         wanted.append(claim("b", draw(requests("r"))))
     if draw(st.booleans()):
         wanted.append(claim("net", exactly("nic", "nic")))
     for item in wanted:
         model.apply("ADDED", item)
-    return pod("p", *[item.metadata.name for item in wanted], containers=cpu(str(draw(st.integers(0, 2)))))
+    selector = {"zone": "b"} if draw(st.integers(0, 4)) == 0 else {}
+    load = cpu(str(draw(st.sampled_from((0, 1, 2, 100)))))
+    return pod("p", *[item.metadata.name for item in wanted], containers=load, nodeSelector=selector)
 
 
 def devices_of(plan: Plan) -> list[DeviceId]:
@@ -123,7 +129,7 @@ def solvable(model: Cluster, claims: tuple[ResourceClaim, ...], target: Node, *,
     inputs = Inputs(DEFAULT_1_37, model.classes, view, model.allocated_state(), ToyCompiler())
     try:
         Allocator(inputs, Options(ignored_taints=frozenset({OWNED_TAINT}))).allocate(target, claims)
-    except NoSolution:
+    except (NoSolution, NodeFailure):
         return False
     return True
 
@@ -193,3 +199,22 @@ def test_a_placer_that_followed_the_changes_answers_like_a_new_one(data: st.Data
         model.apply(event, item)
 
     assert veteran.decide(subject) == Placer(model, ToyCompiler()).decide(subject)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_what_is_in_use_makes_no_pod_look_more_hopeful(data: st.DataObject) -> None:
+    """A pod that nobody serves is told to wait exactly if it would not be told otherwise in the same cluster with nothing in use."""
+    model = data.draw(clusters())
+    subject = data.draw(pods(model))
+    found = placer(model).decide(subject)
+    for kind in (model.claims, model.pods):
+        for key, item in list(kind.items()):
+            if key.startswith(("ns/held-", "ns/load-")):
+                model.apply("DELETED", item)
+    clean = placer(model).decide(subject)
+
+    if isinstance(found, Unplaced):
+        assert found.verdict is (clean.verdict if isinstance(clean, Unplaced) else Verdict.NOT_NOW)
+    else:
+        assert type(found) is type(clean)

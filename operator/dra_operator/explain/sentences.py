@@ -53,7 +53,7 @@ _FREEING: Final = {
     Cause.CLAIM: "to go on at once, end the pods that use the claim which is allocated elsewhere, or use another claim",
     Cause.ROOM: "to go on at once, free resources on those nodes",
     Cause.STATE: "to go on at once, uncordon or mend a node",
-    Cause.FAULT: "a driver may still be publishing its devices",
+    Cause.FAULT: "see the driver of the pool that the message names, which may still be publishing its devices",
 }
 """Advice by cause when waiting helps."""
 

@@ -144,7 +144,7 @@ class Supply:
 
     def _published(self, wish: Wish, node_name: str) -> int:
         names = (SHARED, node_name)
-        return sum(fit.matching + fit.unclear for name in names for fit in self._relevant(wish, name))
+        return sum(fit.within_reach for name in names for fit in self._relevant(wish, name))
 
     def _relevant(self, wish: Wish, node_name: str) -> Iterator[SliceFit]:
         return (fit for fit in self._census.fits(wish).on(node_name) if self._includes(fit.slice_.pool_id))

@@ -60,11 +60,12 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A device that does not serve a wish; `matches` tells those that only a taint keeps off."""
+    """A device that does not serve a wish; `matches` tells those that meet its selectors, `passes` those that only a taint keeps off."""
 
     device: DeviceId
     reason: str
     matches: bool
+    passes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,11 @@ class SliceFit:
     def matching(self) -> int:
         """Devices that surely match, free or not, tainted or not."""
         return len(self.usable) - self.unclear + sum(item.matches for item in self.rejected)
+
+    @property
+    def within_reach(self) -> int:
+        """Devices that would serve, or might, when free and untainted."""
+        return len(self.usable) + sum(item.passes for item in self.rejected)
 
     @property
     def is_relevant(self) -> bool:
@@ -119,6 +125,11 @@ class Fits:
     def on(self, node_name: str) -> tuple[SliceFit, ...]:
         """The slices that name the node."""
         return self.by_node.get(node_name, ())
+
+
+def _rejected(device: DeviceId, refusal: Rejection) -> Rejected:
+    matches, passes = refusal.why not in _MISMATCHES, refusal.why is Why.TAINT
+    return Rejected(device, in_words(refusal), matches, passes)
 
 
 def wish_of(request: ExactDeviceRequest | DeviceSubRequest) -> Wish:
@@ -188,7 +199,7 @@ class Census:
             if refusal is None:
                 usable.append(candidate.id)
             else:
-                rejected.append(Rejected(candidate.id, in_words(refusal), refusal.why not in _MISMATCHES))
+                rejected.append(_rejected(candidate.id, refusal))
         return SliceFit(slice_, tuple(usable), tuple(rejected), len(errors), next(iter(errors), None))
 
     def _judge_of(self, wish: Wish) -> _Judge:

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from dra_operator.allocator import SILENT, AllocatedState, Allocator, Collector, Options, RequestRef
+from msgspec.structs import replace as replace_fields
+
+from dra_operator.allocator import SILENT, AllocatedState, Allocator, Collector, Options, RequestRef, Why
+from dra_operator.allocator.pools import view_of
 from dra_operator.errors import CelError, NodeFailure, NoSolution, SearchLimitReached, Unsatisfied
 from dra_operator.model import POD_CLAIM_NAME
 
@@ -21,11 +25,11 @@ from .options import DEFAULT_TOTAL_STEPS
 from .outcomes import Cause, ClaimDecision, NodeFinding
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from dra_operator.allocator import Inputs, Reporter
+    from dra_operator.allocator import Inputs, Rejection, Reporter
     from dra_operator.cluster import RestrictedSlices
-    from dra_operator.model import AllocationResult, Node, ResourceClaim, ResourceSlice
+    from dra_operator.model import AllocationResult, DeviceId, Node, PoolId, ResourceClaim, ResourceSlice
 
     from .candidates import Need
     from .census import Census
@@ -81,15 +85,15 @@ class Market:
         self._needs = needs_of(claims)
         self._supply = Supply(census, view.includes, inputs.allocated.devices, self._needs)
 
-    def check(self, node_name: str) -> None:
+    def check(self, node: Node) -> None:
         """Count the node's free devices.
 
         Raises:
             NodeError: there are surely too few.
         """
-        need = self._supply.lacking(node_name)
+        need = self._supply.lacking(node.name)
         if need is not None:
-            raise NodeError(lambda: self._shortage(need, node_name))
+            raise NodeError(lambda: self._shortage(need, node))
 
     def allocate(self, node: Node) -> tuple[ClaimDecision, ...]:
         """Devices for all claims together, on one node.
@@ -110,7 +114,7 @@ class Market:
         except NoSolution as error:
             raise NodeError(lambda: self._conflict(node)) from error
         except NodeFailure as error:
-            fault = NodeFinding(node.name, Cause.FAULT, f"node(s) where {error}")
+            fault = _fault(node.name, error)
             raise NodeError(lambda: fault) from error
         except SearchLimitReached as error:
             text = f"node(s) where the search gave up after {error.steps} steps"
@@ -154,11 +158,14 @@ class Market:
 
     # --- findings
 
-    def _shortage(self, need: Need, node_name: str) -> NodeFinding:
-        lasting = self._supply.is_hopeless(need, node_name)
+    def _shortage(self, need: Need, node: Node) -> NodeFinding:
+        lasting = self._supply.is_hopeless(need, node.name)
+        pool = self._unusable(self._problems(node), need) if lasting else None
+        if pool:
+            return _pool_fault(node.name, *pool)
         text = f"node(s) have too few {'' if lasting else 'free '}devices for {self._label(need)}"
-        found = tallies(self._census, need, self._visible(node_name), self._inputs.allocated.devices)
-        return NodeFinding(node_name, Cause.DEVICES, text, found, lasting=lasting)
+        found = tallies(self._census, need, self._visible(node.name), self._inputs.allocated.devices)
+        return NodeFinding(node.name, Cause.DEVICES, text, found, lasting=lasting)
 
     def _conflict(self, node: Node) -> NodeFinding:
         """Why the search failed: it is repeated with somebody listening, which success never pays for."""
@@ -167,24 +174,55 @@ class Market:
         heard = Collector()
         with suppress(Unsatisfied):
             self._explore(node, self._inputs, heard)
+        return self._combination(node, heard, self._inputs.allocated.devices, lasting=False)
+
+    def hindrance(self, node: Node) -> NodeFinding | None:
+        """What would keep the claims off the node with every device free and untainted; None if nothing, or if it takes too long.
+
+        Raises:
+            CelError, InvalidClaim, FeatureUnsupported: as the allocator raises them.
+        """
+        if not self._claims or self._details <= 0:
+            return None
+        heard = Collector()
+        try:
+            self._explore(node, self._untouched, heard)
+        except NoSolution:
+            pool = self._unusable(heard.pools, self._blamed(heard))
+            return _pool_fault(node.name, *pool) if pool else self._combination(node, heard, (), lasting=True)
+        except NodeFailure as error:
+            return _fault(node.name, error)
+        except SearchLimitReached:
+            return None
+        return None
+
+    @cached_property
+    def _untouched(self) -> Inputs:
+        features = replace_fields(self._inputs.features, device_taints=False)
+        return replace(self._inputs, features=features, allocated=AllocatedState())
+
+    def _combination(
+        self, node: Node, heard: Collector, taken: Collection[DeviceId], *, lasting: bool
+    ) -> NodeFinding:
         need = self._last = self._blamed(heard)
-        taken = self._inputs.allocated.devices
-        found = tallies(self._census, need, self._visible(node.name), taken, heard) if need else ()
-        lasting = not self._could_serve(node)
+        found = tallies(self._census, need, self._visible(node.name), frozenset(taken), heard) if need else ()
         return NodeFinding(node.name, Cause.COMBINATION, self._no_combination(need), found, lasting=lasting)
 
     def _no_combination(self, need: Need | None) -> str:
         return f"node(s) have no combination of free devices for {self._label(need)}"
 
-    def _could_serve(self, node: Node) -> bool:
-        """Whether the node would serve the claims if nothing were in use; a search that gives up says that it might."""
-        try:
-            self._explore(node, replace(self._inputs, allocated=AllocatedState()), SILENT)
-        except NoSolution:
-            return False
-        except (Unsatisfied, CelError):
-            return True
-        return True
+    def _problems(self, node: Node) -> dict[PoolId, Rejection]:
+        pools = view_of(self._inputs.slices, node, self._inputs.features).pools
+        return {pool.id: pool.problem for pool in pools if pool.problem is not None}
+
+    def _unusable(
+        self, problems: Mapping[PoolId, Rejection], need: Need | None
+    ) -> tuple[PoolId, Rejection] | None:
+        """The first pool with devices for the need of which nothing can be had now, and why."""
+        wanted = {
+            pool for form in (need.forms if need else ()) for pool in self._census.fits(form.wish).pools
+        }
+        return next(((pool, why) for pool, why in sorted(problems.items()) if pool in wanted), None)
 
     def _explore(self, node: Node, inputs: Inputs, reporter: Reporter) -> None:
         """Search for an explanation's sake."""
@@ -220,6 +258,15 @@ class Market:
             return f"request {need.request}"
         claim = next(claim for claim in holders if claim.key == need.claim)
         return f"request {need.request} of claim {_entry_name(claim)}"
+
+
+def _fault(node_name: str, error: NodeFailure) -> NodeFinding:
+    return NodeFinding(node_name, Cause.FAULT, f"node(s) where {error}")
+
+
+def _pool_fault(node_name: str, pool_id: PoolId, problem: Rejection) -> NodeFinding:
+    state = "incomplete" if problem.why is Why.POOL_INCOMPLETE else "invalid"
+    return NodeFinding(node_name, Cause.FAULT, f"node(s) whose pool {pool_id} is {state} ({problem.detail})")
 
 
 def _has_request(claim: ResourceClaim, name: str) -> bool:

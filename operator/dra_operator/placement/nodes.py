@@ -17,7 +17,7 @@ from .outcomes import Cause
 from .resources import resource_reason
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
     from dra_operator.model import Node, Pod, Toleration
 
@@ -28,6 +28,9 @@ UNSCHEDULABLE_TAINT = Taint(key="node.kubernetes.io/unschedulable", effect="NoSc
 
 EMPTY_USAGE: Final = NodeUsage()
 """A node with nothing on it: what does not fit there never fits."""
+
+LIFECYCLE_PREFIXES: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
+"""Taints that Kubernetes itself sets for the state of a node, and takes off again."""
 
 NOT_READY = "node(s) were not ready"
 UNSCHEDULABLE = "node(s) were unschedulable"
@@ -69,16 +72,27 @@ def node_reason(
 
 
 def standing_reason(pod: Pod, node: Node) -> NodeReason | None:
-    """Why the node cannot take the pod whatever runs there: state, affinity, taints; None if it can."""
+    """Why the node cannot take the pod whatever runs there: state, taints, affinity; None if it can."""
     if node.spec.unschedulable and not tolerates(pod.spec.tolerations, UNSCHEDULABLE_TAINT):
         return NodeReason(Cause.STATE, UNSCHEDULABLE, lasting=False)
     if not is_ready(node):
         return NodeReason(Cause.STATE, NOT_READY, lasting=False)
-    taint = untolerated_taint(pod, node)
+    taint = next(_untolerated(pod, node), None)
     if taint is not None:
-        shown = f"{taint.key}: {taint.value}" if taint.value else taint.key
-        return NodeReason(Cause.POD, f"node(s) had untolerated taint {{{shown}}}", lasting=True)
+        return _taint_reason(taint)
     return None if matches_affinity(pod, node) else NodeReason(Cause.POD, AFFINITY, lasting=True)
+
+
+def lasting_reason(pod: Pod, demand: Demand, node: Node, dra_resources: Collection[str]) -> NodeReason | None:
+    """Why the node cannot take the pod even when it is up and empty; None if it can. Arguments as for `node_reason`."""
+    taints = map(_taint_reason, _untolerated(pod, node))
+    found = next((reason for reason in taints if reason.lasting), None)
+    if found is not None:
+        return found
+    if not matches_affinity(pod, node):
+        return NodeReason(Cause.POD, AFFINITY, lasting=True)
+    text = resource_reason(demand, node, EMPTY_USAGE, dra_resources)
+    return None if text is None else NodeReason(Cause.ROOM, text, lasting=True)
 
 
 def is_ready(node: Node) -> bool:
@@ -88,12 +102,19 @@ def is_ready(node: Node) -> bool:
     )
 
 
-def untolerated_taint(pod: Pod, node: Node) -> Taint | None:
-    """The first taint that keeps the pod off the node, if any."""
+def _untolerated(pod: Pod, node: Node) -> Iterator[Taint]:
+    """The taints that keep the pod off the node."""
     for taint in node.spec.taints:
         if taint.effect in BLOCKING_EFFECTS and not tolerates(pod.spec.tolerations, taint):
-            return taint
-    return None
+            yield taint
+
+
+def _taint_reason(taint: Taint) -> NodeReason:
+    """In kube-scheduler's words; a taint for the state of the node goes as the state does."""
+    shown = f"{taint.key}: {taint.value}" if taint.value else taint.key
+    passes = taint.key.startswith(LIFECYCLE_PREFIXES)
+    cause = Cause.STATE if passes else Cause.POD
+    return NodeReason(cause, f"node(s) had untolerated taint {{{shown}}}", lasting=not passes)
 
 
 def tolerates(tolerations: tuple[Toleration, ...], taint: Taint) -> bool:

@@ -19,6 +19,7 @@ from dra_operator.model import OWNED_TAINT
 
 from .candidates import needs_of
 from .census import Census
+from .diagnosis import Diagnosis
 from .intake import Intake
 from .market import Market, NodeError
 from .nodes import node_reason
@@ -131,21 +132,22 @@ class Placer:
     def _search(self, pod: Pod, work: Allocate) -> Plan | Unplaced:
         markets = self._markets(work)
         names, tellers = self._candidates(work, markets)
-        failures: list[CelError] = []
+        tried: list[tuple[Node, Teller]] = []
         demand = demand_of(pod)
         for node in filter(None, map(self._cluster.nodes.get, names)):
             try:
                 return self._try_node(pod, work, markets, (node, demand))
             except NodeError as error:
-                tellers.append(error.tell)
+                tried.append((node, error.tell))
             except CelCompileError:
                 raise
             except CelError as error:
-                failures.append(error)
-                tellers.append(partial(_selector_failed, node.name, error))
-        findings = tuple(finding for tell in tellers if (finding := tell()).count)
-        if failures and all(finding.lasting for finding in findings):
-            raise failures[0]
+                tried.append((node, partial(_fail, error)))
+        known = [finding for tell in tellers if (finding := tell()).count]
+        diagnosis = Diagnosis(pod, None if work.bound_node else demand, markets, self._dra_resources)
+        findings = (*known, *(diagnosis.finding(node, tell) for node, tell in tried))
+        if diagnosis.failures and all(finding.lasting for finding in findings):
+            raise diagnosis.failures[0]
         for market in markets if self._nodes else ():
             market.validate(self._cluster.nodes[self._nodes[0]])
         return Unplaced(1 if work.bound_node else len(self._nodes), findings)
@@ -160,7 +162,7 @@ class Placer:
         node, demand = place
         _check_claims(pod, work.allocated, node)
         for market in markets:
-            market.check(node.name)
+            market.check(node)
         if not work.bound_node:
             self._check_node(pod, demand, node)
         ours, theirs = (market.allocate(node) for market in markets)
@@ -239,8 +241,9 @@ def _check_claims(pod: Pod, allocated: Iterable[ResourceClaim], node: Node) -> N
             raise NodeError(partial(NodeFinding, node.name, Cause.CLAIM, text, (), lasting=not in_use))
 
 
-def _selector_failed(node_name: str, error: CelError) -> NodeFinding:
-    return NodeFinding(node_name, Cause.FAULT, f"node(s) where a selector fails: {error}", lasting=True)
+def _fail(error: CelError) -> NodeFinding:
+    """The teller for a node where a selector failed: the diagnosis makes the finding."""
+    raise error
 
 
 def _one_line(error: DraError) -> str:

@@ -83,13 +83,14 @@ def slice_(
     on: str | None = None,
     driver: str = GPU,
     pool: str = "",
+    of: int = 1,
     **spec: Any,
 ) -> ResourceSlice:
-    """A slice of one node, or for all nodes; devices are `name` or `name:model`, or objects."""
+    """A slice of one node, or for all nodes; devices are `name` or `name:model`, or objects; its pool has `of` slices."""
     where = {"nodeName": on} if on else {} if "nodeSelector" in spec else {"allNodes": True}
     body = {
         "driver": driver,
-        "pool": {"name": pool or on or name, "generation": 1, "resourceSliceCount": 1},
+        "pool": {"name": pool or on or name, "generation": 1, "resourceSliceCount": of},
         "devices": [_device(item) if isinstance(item, str) else item for item in devices],
     }
     return from_object(ResourceSlice, {"metadata": meta(name), "spec": body | where | spec})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -362,17 +362,15 @@ def test_a_selector_that_fails_everywhere_is_refused_with_the_device(cluster: Cl
 
 
 def test_a_device_that_uses_a_feature_not_built_is_no_candidate() -> None:
-    partition = {
-        "name": "slice-0",
-        "consumesCounters": [{"counterSet": "c", "counters": {"m": {"value": "1"}}}],
-    }
-    world = cluster_of(node("n1"), gpu_class(), policy(), slice_("gpus", [partition], on="n1"), claim("c"))
+    share = {"name": "gpu-0", "allowMultipleAllocations": True}
+    world = cluster_of(node("n1"), gpu_class(), policy(), slice_("gpus", [share], on="n1"), claim("c"))
 
     found = unplaced(placer(world).decide(pod("p", "c")))
 
     assert found.findings[0].tallies[0].rejected == {
-        "needing DRAPartitionableDevices, which is not supported yet": 1
+        "needing DRAConsumableCapacity, which is not supported yet": 1
     }
+    assert found.verdict is Verdict.NEVER
 
 
 def test_a_request_for_a_feature_not_built_is_refused(cluster: Cluster) -> None:
@@ -507,3 +505,110 @@ def test_no_pod_can_be_served_without_nodes() -> None:
     world = cluster_of(gpu_class(), policy(), claim("c"))
 
     assert placer(world).decide(pod("p", "c")) == Unplaced(0, ())
+
+
+# --- what is in use does not hide what lasts
+
+
+def fill(cluster: Cluster) -> None:
+    """All GPUs are in use."""
+    for name in ("n1", "n2"):
+        cluster.apply("ADDED", allocated(f"all-of-{name}", f"{name}/gpu-0", f"{name}/gpu-1", on=name))
+
+
+HOPELESS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "node selector": ({}, {"nodeSelector": {"kubernetes.io/hostname": "no-such-node"}}),
+    "larger than any node": ({}, {"containers": cpu("100")}),
+    "constraint on an attribute that no device has": (
+        {"constraints": [{"matchAttribute": f"{GPU}/modell"}]},
+        {},
+    ),
+    "more than any node has": ({"count": 3}, {}),
+}
+
+
+@pytest.mark.parametrize("case", HOPELESS)
+def test_a_pod_that_no_node_can_ever_serve_is_told_the_same_when_nodes_are_full(
+    cluster: Cluster, case: str
+) -> None:
+    claimed, spec = HOPELESS[case]
+    constraints = claimed.get("constraints", [])
+    cluster.apply("ADDED", claim("c", exactly(count=claimed.get("count", 1)), constraints=constraints))
+    subject = pod("p", "c", **spec)
+    before = unplaced(placer(cluster).decide(subject))
+    fill(cluster)
+    after = unplaced(placer(cluster).decide(subject))
+
+    assert (before.verdict, after.verdict) == (Verdict.NEVER, Verdict.NEVER)
+    assert texts(after) == texts(before)
+
+
+@pytest.mark.parametrize("selector", ["fail", "broken"])
+def test_a_selector_that_fails_is_refused_also_when_nodes_are_full(cluster: Cluster, selector: str) -> None:
+    """Attribute typos, results that are no booleans, expressions that do not compile."""
+    cluster.apply("ADDED", claim("c", exactly("gpu", "gpu", selector)))
+    before = placer(cluster).decide(pod("p", "c"))
+    fill(cluster)
+
+    assert isinstance(before, Refuse)
+    assert placer(cluster).decide(pod("p", "c")) == before
+
+
+def test_a_full_node_that_would_serve_the_pod_is_worth_waiting_for(cluster: Cluster) -> None:
+    fill(cluster)
+    cluster.apply("ADDED", claim("c"))
+    found = unplaced(placer(cluster).decide(pod("p", "c")))
+
+    assert found.verdict is Verdict.NOT_NOW
+    assert "1 node(s) have too few free devices for request gpu" in texts(found)
+
+
+def test_a_cordoned_node_that_does_not_suit_the_pod_anyway_is_not_waited_for() -> None:
+    world = cluster_of(node("n1", unschedulable=True), gpu_class(), policy(), claim("c"))
+    world.apply("ADDED", slice_("gpus", ["gpu-0"], on="n1"))
+    chooser = placer(world)
+
+    assert unplaced(chooser.decide(pod("p", "c"))).verdict is Verdict.NOT_NOW
+    assert unplaced(chooser.decide(pod("p", "c", nodeSelector={"zone": "b"}))).verdict is Verdict.NEVER
+
+
+def test_a_node_with_taints_of_its_state_may_come_back() -> None:
+    """As a node that is cut off has them; kube-scheduler takes the pod as soon as they are gone."""
+    taints = [{"key": "node.kubernetes.io/disk-pressure", "effect": "NoSchedule"}]
+    world = cluster_of(node("n1", taints=taints), gpu_class(), policy(), claim("c"))
+    world.apply("ADDED", slice_("gpus", ["gpu-0"], on="n1"))
+    found = unplaced(placer(world).decide(pod("p", "c")))
+
+    assert (found.findings[0].cause, found.verdict) == (Cause.STATE, Verdict.NOT_NOW)
+
+
+def test_tainted_devices_may_serve_later(cluster: Cluster) -> None:
+    rule = {"deviceSelector": {"driver": GPU}, "taint": {"key": "broken", "effect": "NoSchedule"}}
+    cluster.apply("ADDED", from_object(DeviceTaintRule, {"metadata": meta("r"), "spec": rule}))
+    cluster.apply("ADDED", claim("c"))
+
+    assert unplaced(placer(cluster).decide(pod("p", "c"))).verdict is Verdict.NOT_NOW
+
+
+@pytest.mark.parametrize(("in_use", "wanted"), [([], 1), (["p1/gpu-0"], 1), ([], 5)])
+def test_an_incomplete_pool_is_named_and_is_its_drivers_matter(in_use: list[str], wanted: int) -> None:
+    """Alloc P-11: also when its devices look in use, or too few."""
+    world = cluster_of(node("n1"), gpu_class(), policy(), claim("c", exactly(count=wanted)))
+    world.apply("ADDED", slice_("gpus", ["gpu-0"], on="n1", pool="p1", of=2))
+    if in_use:
+        world.apply("ADDED", allocated("holder", *in_use, on="n1"))
+    found = unplaced(placer(world).decide(pod("p", "c")))
+
+    assert texts(found) == [f"1 node(s) whose pool {GPU}/p1 is incomplete (1 of 2 slices are published)"]
+    assert (found.findings[0].cause, found.verdict) == (Cause.FAULT, Verdict.NOT_NOW)
+
+
+def test_an_invalid_pool_is_named_also_when_its_devices_are_in_use() -> None:
+    """Alloc P-12."""
+    world = cluster_of(node("n1"), gpu_class(), policy(), claim("c"))
+    world.apply("ADDED", slice_("gpus", ["gpu-0", "gpu-0"], on="n1"))
+    world.apply("ADDED", allocated("holder", "n1/gpu-0", on="n1"))
+    found = unplaced(placer(world).decide(pod("p", "c")))
+
+    assert "duplicate device name gpu-0" in found.findings[0].text
+    assert (found.findings[0].cause, found.verdict) == (Cause.FAULT, Verdict.NOT_NOW)
