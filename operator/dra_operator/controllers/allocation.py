@@ -45,6 +45,9 @@ many changes. Arbitrary; well below what a person notices."""
 UNGATED = "UngatedConsumer"
 """Placement's reason for pods that share a claim with one past our gate."""
 
+IN_FLIGHT = "ClaimInFlight"
+"""Placement's reason for pods whose claim another pod's attempt is about to allocate; the end of that attempt wakes them."""
+
 SETTLING = "Settling"
 """Placement's reason for pods whose pools are not allocated from yet."""
 
@@ -226,6 +229,8 @@ class AllocationController:
         if isinstance(answer, Wait):
             if answer.reason == UNGATED:
                 self._tell_ungated(pod)
+            if answer.reason == IN_FLIGHT:
+                self.queue.undecided(pod.key)
             self._wait(pod, "waiting", answer.reason, "" if answer.quiet else answer.message)
         elif isinstance(answer, Refuse):
             self._wait(pod, "refused", answer.reason, answer.message)
@@ -300,7 +305,9 @@ class AllocationController:
         self._failures.something_changed()
         pods = [self._cluster.pods[key] for key in self._waiting if key in self._cluster.pods]
         for pod in sorted(pods, key=_age):
-            self.queue.add(pod.key)
+            # A pod whose write failed had a plan: no change of the cluster helps it, and its own failure is what wakes the others.
+            if not self.queue.is_resting(pod.key):
+                self.queue.add(pod.key)
 
 
 def _age(pod: Pod) -> tuple[str, str]:

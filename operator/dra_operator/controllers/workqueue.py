@@ -1,8 +1,9 @@
 """The work queue that every controller uses: keys to look at again, never events.
 
 A key added any number of times while it waits gives one pass; added while it is processed, one more pass afterwards, never
-two at the same time (dirty and processing sets, as in client-go). Failures back off per key, exponentially with jitter.
-Keys leave in the order in which they came, so callers decide on fairness by the order in which they add.
+two at the same time (dirty and processing sets, as in client-go). Failures back off per key, exponentially with jitter, whatever
+a failing pass itself changed; a change from elsewhere brings the next look forward, within bounds. Keys leave in the order in
+which they came, so callers decide on fairness by the order in which they add.
 """
 
 from __future__ import annotations
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .clock import Clock, Timer
+
+
+EARLIEST = 0.125
+"""Part of its back-off that a key waits in any case. Two keys whose failing passes change what the other looks at (a claim that
+they share) would otherwise call each other for ever, as fast as the server answers. Arbitrary: 4 s of the longest wait."""
 
 
 class QueueClosed(Exception):
@@ -55,6 +61,8 @@ class WorkQueue:
         self._processing: set[str] = set()
         self._timers: dict[str, tuple[float, Timer]] = {}
         self._failures: dict[str, int] = {}
+        self._resting: dict[str, float] = {}
+        self._undecided: set[str] = set()
         self._ready = asyncio.Event()
         self._closed = False
 
@@ -76,6 +84,12 @@ class WorkQueue:
         """Look at the key again, soon."""
         if self._closed or key in self._dirty:
             return
+        if key in self._resting:
+            left = self._resting[key] - self._clock.monotonic()
+            if left > 0:
+                self.add_after(key, left)
+                return
+            self._stop_resting(key)
         self._dirty.add(key)
         if key not in self._processing:
             self._push(key)
@@ -96,17 +110,36 @@ class WorkQueue:
     def retry(self, key: str, at_least: float = 0.0) -> float:
         """The pass failed: look again after the key's back-off, and not before `at_least` seconds (Retry-After).
 
+        What was added meanwhile is not looked at sooner: most of it comes of the pass itself, by answers to its writes or by the
+        feed, which may be faster than the answer.
+
         Returns: the seconds until then.
         """
         failures = self._failures.get(key, 0) + 1
         self._failures[key] = failures
         delay = max(self._backoff.delay(failures), at_least)
+        self._dirty.discard(key)
+        self._undecided.discard(key)
         self.add_after(key, delay)
+        if key in self._timers:  # it is not when the queue is closed
+            self._resting[key] = self._clock.monotonic() + max(delay * EARLIEST, at_least)
         return delay
 
+    def is_resting(self, key: str) -> bool:
+        """Whether the key's last pass failed and its back-off is not over."""
+        return key in self._resting
+
     def forget(self, key: str) -> None:
-        """The pass succeeded: the next failure is the first again."""
-        self._failures.pop(key, None)
+        """The pass succeeded: the next failure is the first again, unless the pass came to no decision."""
+        if key in self._undecided:
+            self._undecided.discard(key)
+        else:
+            self._failures.pop(key, None)
+
+    def undecided(self, key: str) -> None:
+        """The pass that runs cannot tell whether what failed before would fail again: its end forgets no failures."""
+        if key in self._failures:
+            self._undecided.add(key)
 
     async def get(self) -> str:
         """Wait for a key and take it; `done` must follow.
@@ -144,6 +177,12 @@ class WorkQueue:
         self._order.append(key)
         self._ready.set()
 
+    def _stop_resting(self, key: str) -> None:
+        del self._resting[key]
+        _, timer = self._timers.pop(key)
+        timer.cancel()
+
     def _fire(self, key: str) -> None:
         self._timers.pop(key, None)
+        self._resting.pop(key, None)
         self.add(key)

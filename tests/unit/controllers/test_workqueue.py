@@ -93,9 +93,68 @@ async def test_failures_in_a_row_wait_longer_up_to_the_cap_and_success_starts_an
     assert queue.retry("a") == 1.0
 
 
+async def test_a_pass_that_comes_to_no_decision_forgets_no_failures() -> None:
+    queue, _ = make()
+    queue.retry("a")
+    queue.undecided("a")
+    queue.forget("a")
+    assert queue.retry("a") == 2.0
+    queue.forget("a")
+    assert queue.retry("a") == 1.0
+
+
 async def test_the_server_may_ask_for_more_patience() -> None:
     queue, _ = make()
     assert queue.retry("a", at_least=7.0) == 7.0
+
+
+async def test_what_a_failing_pass_itself_changes_does_not_cut_its_back_off_short() -> None:
+    queue, clock = make()
+    queue.add("a")
+    await queue.get()
+    queue.add("a")  # the feed told of the pass's own write
+    queue.retry("a")
+    queue.done("a")
+    assert (len(queue), queue.is_resting("a")) == (0, True)
+    clock.advance(1.0)
+    assert (len(queue), queue.is_resting("a")) == (1, False)
+
+
+async def test_a_change_from_elsewhere_brings_the_next_look_forward_but_not_to_at_once() -> None:
+    queue, clock = make()
+    queue.add("a")
+    await queue.get()
+    queue.retry("a", at_least=8.0)
+    queue.retry("b")
+    queue.done("a")
+    queue.add("b")
+    assert len(queue) == 0
+    clock.advance(0.125)
+    assert await queue.get() == "b"
+    queue.done("b")
+    clock.advance(7.8)
+    queue.add("a")  # the server has asked for patience
+    assert len(queue) == 0
+    clock.advance(0.1)
+    assert await queue.get() == "a"
+    queue.done("a")
+    clock.advance(60.0)
+    assert queue.is_idle  # the look that came early was the one that was due
+
+
+async def test_keys_that_fail_and_disturb_each_other_without_end_are_looked_at_within_bounds() -> None:
+    queue, clock = make()
+    passes = 0
+    queue.add("a")
+    for _ in range(10_000):
+        while len(queue):
+            key = await queue.get()
+            passes += 1
+            queue.retry(key)
+            queue.done(key)
+            queue.add("b" if key == "a" else "a")
+        clock.advance(0.01)
+    assert passes <= 2 * 100 + 10  # in 100 s, the cap is 8 s
 
 
 def test_jitter_spreads_half_of_the_wait() -> None:
