@@ -23,6 +23,15 @@ F = TypeVar("F", bound="Callable[..., Any]")
 
 MAX_PORT = 65535
 
+RANGES = {
+    "settle_seconds": (0, 3600),
+    "max_writes": (1, 1000),
+    "http_port": (0, MAX_PORT),
+    "sweep_seconds": (0.1, 86_400),
+}
+"""Lowest and highest value of each number. The ends for seconds and writes are arbitrary: nobody wants what lies beyond, while a typo
+may; not-a-number and infinity would switch off what they time."""
+
 
 class Mode(StrEnum):
     """How the operator shares the cluster with the stock parts (architecture, section 2)."""
@@ -103,21 +112,21 @@ def _check(settings: Settings) -> None:
         raise InvalidSettings(
             "--generate-claims", "mode replace has nobody else to generate claims; use always"
         )
-    if settings.settle_seconds < 0:
-        raise InvalidSettings("--settle-seconds", "must not be negative")
-    if settings.max_writes < 1:
-        raise InvalidSettings("--max-writes", "at least one write must be allowed")
-    if not 0 <= settings.http_port <= MAX_PORT:
-        raise InvalidSettings("--http-port", f"must lie between 0 and {MAX_PORT}")
+    for name, (low, high) in RANGES.items():
+        if not low <= getattr(settings, name) <= high:  # false for not-a-number, too
+            flag = "--" + name.replace("_", "-")
+            raise InvalidSettings(flag, f"must lie between {low} and {high}, not {getattr(settings, name)}")
     if settings.context and not settings.kubeconfig:
         raise InvalidSettings("--context", "names a context of a kubeconfig; give --kubeconfig, too")
 
 
 def _option(flag: str, text: str, default: object = None, **more: Any) -> Callable[[F], F]:
-    variable = "DRA_OPERATOR_" + flag.removeprefix("--").replace("-", "_").upper()
+    name = flag.removeprefix("--").replace("-", "_")
+    variable = "DRA_OPERATOR_" + name.upper()
+    ends = "{} to {}.".format(*RANGES[name]) if name in RANGES else ""
     return click.option(
         flag,
-        help=text,
+        help=f"{text} {ends}".rstrip(),
         default=default,
         envvar=variable,
         show_envvar=True,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import socket
 from typing import TYPE_CHECKING, Any, Protocol
 
 from aiohttp import web
@@ -14,6 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 logger = logging.getLogger(__name__)
+
+
+def _is_of_host(error: OSError) -> bool:
+    """Whether the address is at fault: a name that nobody knows, or an address of another machine."""
+    return isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL
 
 
 class Health(Protocol):
@@ -54,9 +61,8 @@ class Endpoints:
             await web.TCPSite(self._runner, host, port).start()
         except OSError as error:
             await self._runner.cleanup()
-            raise InvalidSettings(
-                "--http-port", f"cannot listen on {host}:{port}: {error.strerror}"
-            ) from error
+            flag = "--http-host" if _is_of_host(error) else "--http-port"
+            raise InvalidSettings(flag, f"cannot listen on {host}:{port}: {error.strerror}") from error
         self.port = self._runner.addresses[0][1]
         logger.info("health and metrics on http://%s:%d", host, self.port)
 

@@ -8,6 +8,8 @@ then); what else may be tried again is for the caller to know. Tokens are never 
 from __future__ import annotations
 
 import contextlib
+import os
+import ssl
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Self
@@ -24,7 +26,6 @@ from .failures import refusal
 from .timing import REAL, Timing
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 
 JSON = "application/json"
@@ -250,5 +251,15 @@ async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
 
 
 def _unavailable(call: _Call, error: BaseException) -> ApiError:
-    what = str(error) or type(error).__name__
-    return ApiUnavailable(f"{call.method} {call.path}: {what}")
+    what = _no_way(error) if isinstance(error, aiohttp.ClientConnectorError) else str(error)
+    return ApiUnavailable(f"{call.method} {call.path}: {what or type(error).__name__}")
+
+
+def _no_way(error: aiohttp.ClientConnectorError) -> str:
+    """Why no connection came about; aiohttp's own text shows objects of Python's."""
+    cause = error.os_error
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return f"cannot trust {error.host}:{error.port}: {error.certificate_error}"
+    number = 0 if isinstance(cause, ssl.SSLError) else cause.errno or 0
+    why = os.strerror(number) if number > 0 else cause.strerror or str(cause)
+    return f"cannot connect to {error.host}:{error.port}: {why}; is the API server up?"

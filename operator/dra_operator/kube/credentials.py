@@ -203,6 +203,8 @@ async def _load_in_cluster() -> Connection:
 
 
 async def _load_kubeconfig(file: str, context: str | None) -> Connection:
+    if not _exists(file):
+        raise InvalidSettings("kubeconfig", f"cannot use {file}: there is no such file")
     configuration = Configuration()
     try:
         loader = await load_kube_config(
@@ -211,6 +213,11 @@ async def _load_kubeconfig(file: str, context: str | None) -> Connection:
     except Exception as error:  # the file, YAML, plug-ins and token providers fail in ways of their own
         raise InvalidSettings("kubeconfig", f"cannot use {file}: {error}") from error
     return await _connection(configuration, _namespace(loader.current_context))
+
+
+def _exists(files: str) -> bool:
+    """Whether one of the files is there; as in `$KUBECONFIG`, there may be several. The library would only warn, and fail later."""
+    return any(Path(file).expanduser().exists() for file in files.split(os.pathsep) if file)
 
 
 def _namespace(context: Any) -> str:

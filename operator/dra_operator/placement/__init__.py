@@ -5,6 +5,7 @@ The allocation controller makes one `Placer` and asks it, pod by pod: `decide(po
 plan needs no undo.
 """
 
+from .intake import OTHER_GATES
 from .options import PlacementOptions
 from .outcomes import (
     Allocate,
@@ -26,6 +27,7 @@ from .outcomes import (
 from .plan import Placer
 
 __all__ = [
+    "OTHER_GATES",
     "Allocate",
     "Cause",
     "ClaimDecision",

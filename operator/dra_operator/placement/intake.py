@@ -31,6 +31,9 @@ MAX_CONSUMERS: Final = 256
 SCHEDULER_NAME: Final = "dra-operator"
 """Pods with this scheduler name are ours without a gate (architecture, section 2)."""
 
+OTHER_GATES: Final = "OtherGates"
+"""The reason of pods that somebody else holds as well, which is the ordinary course of things."""
+
 _QUIET: Final = frozenset({Resolution.NOT_CREATED})
 """Entries that wait for somebody who is at work on them and reports failures himself (cp C-60)."""
 
@@ -59,9 +62,8 @@ class Intake:
             return Ignore()
         if len(pod.spec.scheduling_gates) > 1:
             others = ", ".join(name for name in pod.gate_names if name != GATE)
-            return Wait(
-                "OtherGates", f"waiting until the other scheduling gates are gone: {others}", quiet=True
-            )
+            text = f"waits for gate {others}: dra-operator acts when its own gate is the only one left"
+            return Wait(OTHER_GATES, text, quiet=not pod.spec.resource_claims)
         entries = self._cluster.claims_of_pod(pod)
         if not pod.spec.node_name and all(entry.resolution is Resolution.NOT_NEEDED for entry in entries):
             return Release()
@@ -211,7 +213,8 @@ def _allocate(pod: Pod, found: _Sorted) -> Allocate:
 
 
 def _unknown_text(claim: ResourceClaim, pool: str, error: str) -> str:
-    return (
+    text = (
         f"claim {claim.key} is not allocated: whether it asks for devices of pool {pool} cannot be told, as a selector cannot be "
-        f"evaluated: {error}. Write the selector in another way"
+        f"evaluated: {error}"
     )
+    return text if "write the selector" in error else f"{text}. Write the selector in another way"

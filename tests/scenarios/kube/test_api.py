@@ -49,6 +49,21 @@ async def test_slow_server_is_unavailable(server: Scripted, api: Api) -> None:
     assert caught.value.status == 0
 
 
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_a_refused_connection_is_told_in_words(scheme: str) -> None:
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{reserved.getsockname()[1]}"
+        api = Api(StaticCredentials(Connection(f"{scheme}://{address}")))
+        async with api:
+            with pytest.raises(ApiUnavailable) as caught:
+                await api.request("GET", "/version")
+
+    assert str(caught.value) == (
+        f"GET /version: cannot connect to {address}: Connection refused; is the API server up?"
+    )
+
+
 async def test_nobody_listening_is_unavailable() -> None:
     with socket.socket() as reserved:
         reserved.bind(("127.0.0.1", 0))
@@ -166,7 +181,7 @@ async def test_exec_plugin_that_fails_at_start_is_a_setting(tmp_path: Path) -> N
 
 
 async def test_missing_kubeconfig_and_context_are_settings(tmp_path: Path) -> None:
-    with pytest.raises(InvalidSettings, match="cannot use"):
+    with pytest.raises(InvalidSettings, match=r"cannot use .*none: there is no such file"):
         await Api.connect(str(tmp_path / "none"))
     with pytest.raises(InvalidSettings, match="cannot use"):
         await Api.connect(kubeconfig(tmp_path, "http://127.0.0.1:1", {}), "elsewhere")

@@ -154,7 +154,7 @@ async def test_an_allocation_that_is_not_ours_is_never_swept_c64() -> None:
             "results": [{"request": "gpu", "driver": "gpu.example.com", "pool": "n1", "device": "dev-0"}]
         }
     }
-    async with world("binding", objects=CLUSTER, sweep_seconds=0.0) as here:
+    async with world("binding", objects=CLUSTER, sweep_seconds=0.1) as here:
         await here.patch("claim", "mine", {"status": {"allocation": foreign}}, "status")
         await here.settle()
         assert here.devices() == {"mine": ["gpu.example.com/n1/dev-0"]}

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import click
 import pytest
 from click.testing import CliRunner
 
+from dra_operator.app.command import main
 from dra_operator.errors import InvalidSettings
-from dra_operator.settings import OPTIONS, GenerateClaims, Settings, build, options
+from dra_operator.settings import OPTIONS, RANGES, GenerateClaims, Settings, build, options
 
 
 def parse(*arguments: str, env: dict[str, str] | None = None) -> Settings:
@@ -52,7 +54,13 @@ def test_who_generates_claims_follows_the_mode(arguments: tuple[str, ...], expec
     [
         ({"mode": "replace", "generate_claims": "never"}, "--generate-claims"),
         ({"settle_seconds": -1.0}, "--settle-seconds"),
+        ({"settle_seconds": math.nan}, "--settle-seconds"),
+        ({"settle_seconds": math.inf}, "--settle-seconds"),
+        ({"sweep_seconds": 0.0}, "--sweep-seconds"),
+        ({"sweep_seconds": math.nan}, "--sweep-seconds"),
+        ({"sweep_seconds": math.inf}, "--sweep-seconds"),
         ({"max_writes": 0}, "--max-writes"),
+        ({"max_writes": 100_000_000}, "--max-writes"),
         ({"http_port": 70_000}, "--http-port"),
         ({"context": "prod"}, "--context"),
     ],
@@ -61,6 +69,24 @@ def test_settings_that_make_no_sense_name_their_flag(flags: dict[str, Any], path
     with pytest.raises(InvalidSettings) as caught:
         build(**flags)
     assert caught.value.path == path
+
+
+def test_ranges_are_told_in_the_help() -> None:
+    @click.command
+    @options
+    def command(**_: Any) -> None: ...
+
+    text = " ".join(CliRunner().invoke(command, ["--help"]).output.split())
+    for low, high in RANGES.values():
+        assert f"{low} to {high}." in text
+
+
+def test_not_a_number_is_a_wrong_setting_and_ends_with_status_2() -> None:
+    """It would switch the settle time off."""
+    result = CliRunner().invoke(main, ["run", "--settle-seconds", "nan"])
+
+    assert result.exit_code == 2
+    assert "--settle-seconds: must lie between 0 and 3600" in result.output
 
 
 def test_every_setting_has_a_flag() -> None:

@@ -83,15 +83,14 @@ def test_a_gated_pod_whose_entries_need_no_claim_is_released(cluster: Cluster) -
     assert placer(cluster).classify(lone) == Release()
 
 
-def test_a_pod_with_another_gate_waits_quietly(cluster: Cluster) -> None:
+def test_a_pod_with_another_gate_is_told_what_it_waits_for(cluster: Cluster) -> None:
     cluster.apply("ADDED", claim("c"))
 
     found = placer(cluster).classify(pod("p", "c", gates=(GATE, "kueue.x-k8s.io/admission")))
 
     assert found == Wait(
         "OtherGates",
-        "waiting until the other scheduling gates are gone: kueue.x-k8s.io/admission",
-        quiet=True,
+        "waits for gate kueue.x-k8s.io/admission: dra-operator acts when its own gate is the only one left",
     )
 
 
