@@ -7,6 +7,7 @@ explain. `allocate` is the entry, `state` what goes in, `reporter` what comes ou
 from .allocate import Allocator
 from .matcher import bound_driver, request_matches
 from .nodes import node_matches, selector_matches
+from .pools import pool_problem
 from .reporter import SILENT, Collector, Rejection, Reporter, RequestRef, Why
 from .state import AllocatedState, Inputs, Options, SharedDeviceId, SliceList, SliceSource
 from .taints import tolerates, untolerated
@@ -27,6 +28,7 @@ __all__ = [
     "Why",
     "bound_driver",
     "node_matches",
+    "pool_problem",
     "request_matches",
     "selector_matches",
     "tolerates",

@@ -99,6 +99,15 @@ def view_of(source: SliceSource, node: Node, features: Features, *, strict: bool
     return View(node, pools, tuple(_candidates(pools)))
 
 
+def pool_problem(source: SliceSource, pool_id: PoolId, features: Features) -> Rejection | None:
+    """Why nothing can be had from a pool on any node, by its newest generation (alloc P-7…P-12); None if all is well with it."""
+    groups: dict[PoolId, list[ResourceSlice]] = {}
+    for slice_ in source.of_pool(pool_id):
+        _collect(groups, slice_)
+    pool = _pool(pool_id, groups[pool_id], source, features) if pool_id in groups else None
+    return pool.problem if pool else None
+
+
 def _candidates(pools: Iterable[Pool]) -> Iterator[Candidate]:
     for pool in pools:
         for slice_ in pool.slices:

@@ -79,7 +79,9 @@ class Brain:
         settling = Settling(
             cluster, parts.clock, settings.settle_seconds, enforced=enforced, everything_is_ours=replace
         )
-        options = PlacementOptions(replace=replace, allocatable=settling.allocatable)
+        options = PlacementOptions(
+            replace=replace, allocatable=settling.allocatable, hindrance=settling.hindrance
+        )
         compiler = default_compiler()
         compiler.compile("true", parts.features)  # builds the grammar now, rather than in the first decision
         placer = Placer(cluster, compiler, parts.features, options)

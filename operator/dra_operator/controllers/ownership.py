@@ -9,13 +9,14 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from dra_operator.errors import ApiAlreadyExists, ApiNotFound
+from dra_operator.errors import ApiAlreadyExists, ApiError, ApiForbidden, ApiInvalid, ApiNotFound
 from dra_operator.model import AllocationPolicy, DeviceTaintRule, ResourceClaim, ResourceSlice, from_object
 
 from .clock import to_rfc3339
 from .commit import CLAIM
 from .names import POLICY_FINALIZER
-from .policystatus import Facts, conditions, removal, status
+from .policyfacts import gather
+from .policystatus import conditions, removal, status
 from .rules import POLICY, RULE, is_as_wanted, rule_body, rule_spec, rules_of, wanted_rules
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ logger = logging.getLogger(__name__)
 
 STATUS_INTERVAL = 1.0
 """Seconds between two status writes of a policy. Arbitrary: counts for people to read, not one write an allocation."""
+
+REFUSALS = (ApiForbidden, ApiInvalid)
+"""Failures that repeating does not mend."""
 
 DRAIN_INTERVAL = 0.2
 """Seconds between two looks at the writes that a removal waits for."""
@@ -78,6 +82,8 @@ class PolicyController:
         if isinstance(subject, AllocationPolicy):
             self._settling.observe()
             self.queue.add(subject.metadata.name)
+            if _rules_others(change.old) != _rules_others(change.new):
+                self._mark_rivals(subject)
         elif isinstance(subject, DeviceTaintRule):
             self._settling.observe()
             owner = subject.metadata.controller
@@ -97,6 +103,7 @@ class PolicyController:
         policy = self._cluster.policies.get(name)
         if policy is None:
             self._written.pop(name, None)
+            self._settling.refusals.pop(name, None)
             return
         if policy.metadata.deletion_timestamp is not None:
             await self._remove(policy)
@@ -105,9 +112,10 @@ class PolicyController:
         # First: a rule that cannot be written must not keep those that stand from being used.
         await self._open_pools()
         self._look_again(policy)
-        if self._enforced:
-            await self._keep_rules(policy)
+        refusal = await self._try_rules(policy)
         await self._report(policy)
+        if refusal is not None:
+            raise refusal
 
     async def _with_finalizer(self, policy: AllocationPolicy) -> AllocationPolicy:
         finalizers = policy.metadata.finalizers
@@ -115,6 +123,23 @@ class PolicyController:
             return policy
         body = {"metadata": {"finalizers": [*finalizers, POLICY_FINALIZER]}}
         return await self._access.patch(POLICY, policy, body)
+
+    async def _try_rules(self, policy: AllocationPolicy) -> ApiError | None:
+        """Keep the rules; the refusal if the server refuses, which the status and the pods that wait have to name."""
+        refusal: ApiError | None = None
+        try:
+            if self._enforced:
+                await self._keep_rules(policy)
+        except REFUSALS as error:
+            refusal = error
+        self._note_refusal(policy.metadata.name, str(refusal or ""))
+        return refusal
+
+    def _note_refusal(self, name: str, words: str) -> None:
+        known = self._settling.refusals
+        if known.get(name, "") != words:
+            known[name] = words
+            self._wake()  # pods that wait for a pool of this policy are told why
 
     async def _keep_rules(self, policy: AllocationPolicy) -> None:
         """Create what is missing, mend what was edited, drop what is no longer wanted."""
@@ -232,7 +257,8 @@ class PolicyController:
 
     async def _report(self, policy: AllocationPolicy) -> None:
         """Write the status if it changed, and not too often."""
-        wanted = status(policy, self._facts(policy), to_rfc3339(self._parts.clock.now()))
+        facts = gather(policy, self._cluster, self._settling, self._parts.features)
+        wanted = status(policy, facts, to_rfc3339(self._parts.clock.now()))
         if _same(policy, wanted):
             return
         name, now = policy.metadata.name, self._parts.clock.monotonic()
@@ -243,30 +269,24 @@ class PolicyController:
         self._written[name] = now
         await self._access.patch(POLICY, policy, {"status": wanted}, subresource="status")
 
-    def _facts(self, policy: AllocationPolicy) -> Facts:
-        pools = self._cluster.pools_of_policy(policy.metadata.name)
-        devices = {
-            slice_.device_id(device)
-            for pool_id in pools
-            for slice_ in self._cluster.slices.of_pool(pool_id)
-            for device in slice_.spec.devices
-        }
-        left = [self._settling.remaining(policy, selector) for selector in policy.spec.pools]
-        return Facts(
-            pools=len(pools),
-            devices=len(devices),
-            allocated=sum(1 for device in devices if self._cluster.holders(device)),
-            enforced=self._enforced,
-            standing=sum(1 for seconds in left if seconds is not None) if self._enforced else 0,
-            wanted=len(left),
-            settling=sum(1 for seconds in left if seconds),
-            settle_seconds=self._settling.seconds,
-        )
+    def _mark_rivals(self, policy: AllocationPolicy) -> None:
+        """Look at the policies that may select the same pools: which of them rules may have changed."""
+        drivers = {selector.driver for selector in policy.spec.pools}
+        for name, other in self._cluster.policies.items():
+            if any(selector.driver in drivers for selector in other.spec.pools):
+                self.queue.add(name)
 
     def _mark(self, pools: Iterable[PoolId]) -> None:
         for pool_id in pools:
             for policy in self._cluster.policies_matching(pool_id):
                 self.queue.add(policy.metadata.name)
+
+
+def _rules_others(policy: object) -> object:
+    """What of a policy counts for the others."""
+    if not isinstance(policy, AllocationPolicy):
+        return None
+    return policy.spec, policy.metadata.deletion_timestamp
 
 
 def _pools(claim: object) -> frozenset[PoolId]:

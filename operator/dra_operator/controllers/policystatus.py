@@ -1,18 +1,24 @@
 """The status of an AllocationPolicy, as a pure function of what is known.
 
-Conditions: `Enforced` (rules keep other allocators off), `Settling` (some pool is not allocated from yet), `Ready` (the sum).
-Called by `ownership`; compares nothing and writes nothing.
+Conditions: `Enforced` (rules keep other allocators off), `Settling` (some pool is not allocated from yet), `PoolsUsable` (drivers have
+published them well), `Ready` (the sum). Called by `ownership` with the facts of `policyfacts`; compares nothing and writes nothing.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from dra_operator.allocator import Why
 
-    from dra_operator.model import AllocationPolicy, Condition
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from dra_operator.allocator import Rejection
+    from dra_operator.model import AllocationPolicy, Condition, PoolId
+
+NAMED = 3
+"""Pools that a message names; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +34,9 @@ class Facts:
         wanted: rules that should exist.
         settling: pool selectors that still settle.
         settle_seconds: the settle time, for the message.
+        refusal: why the API server does not let us write the rules, in its words; empty if it does.
+        elsewhere: pools that the policy selects and an older one rules, by the name of that policy.
+        broken: pools that nothing can be had from, and why.
     """
 
     pools: int
@@ -38,6 +47,9 @@ class Facts:
     wanted: int
     settling: int
     settle_seconds: float
+    refusal: str = ""
+    elsewhere: Mapping[str, int] = field(default_factory=dict)
+    broken: Mapping[PoolId, Rejection] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,34 +69,69 @@ def _enforced(facts: Facts) -> Verdict:
             "let only gated pods use them, or enable the API (Kubernetes 1.37 serves it)"
         )
         return Verdict("Enforced", "False", "TaintRulesNotServed", text)
+    exist = f"{facts.standing} of {facts.wanted} DeviceTaintRules exist"
+    if facts.refusal:
+        text = f"{exist}: the API server refuses to write them: {facts.refusal}"
+        return Verdict("Enforced", "False", "RulesRefused", text)
     if facts.standing < facts.wanted:
-        return Verdict(
-            "Enforced", "False", "RulesMissing", f"{facts.standing} of {facts.wanted} DeviceTaintRules exist"
-        )
-    return Verdict(
-        "Enforced", "True", "RulesInPlace", "DeviceTaintRules keep other allocators off these pools"
-    )
+        return Verdict("Enforced", "False", "RulesMissing", exist)
+    text = "DeviceTaintRules keep other allocators off these pools"
+    if not facts.pools:
+        text = "DeviceTaintRules are in place; there is no pool of this policy that they could keep other allocators off"
+    return Verdict("Enforced", "True", "RulesInPlace", text)
 
 
 def _settling(facts: Facts) -> Verdict:
-    waiting = facts.settling + facts.wanted - facts.standing if facts.enforced else 0
+    missing = facts.wanted - facts.standing if facts.enforced else 0
+    waiting = facts.settling if facts.refusal else facts.settling + missing
     if waiting:
         text = f"{waiting} of {facts.wanted} pool selectors are not used until their DeviceTaintRule is {facts.settle_seconds:g} s old"
         return Verdict("Settling", "True", "RulesAreYoung", text)
+    if facts.refusal:
+        return Verdict("Settling", "False", "RulesRefused", "nothing to wait for: see Enforced")
     return Verdict("Settling", "False", "Settled", "all pools are allocated from")
 
 
 def _ready(facts: Facts, enforced: Verdict, settling: Verdict) -> Verdict:
+    if facts.refusal:
+        return Verdict("Ready", "False", "RulesRefused", enforced.message)
     if settling.status == "True":
         return Verdict("Ready", "False", "Settling", settling.message)
+    if not facts.pools and facts.elsewhere:
+        text = f"{_elsewhere(facts)}, which is older: one policy rules a pool. Delete one of the two"
+        return Verdict("Ready", "False", "OwnedByOtherPolicy", text)
     if not facts.pools:
         text = "no published pool matches: check driver and pool against kubectl get resourceslices"
         return Verdict("Ready", "False", "NoPools", text)
     if not facts.enforced:
         return Verdict("Ready", "True", "NotEnforced", enforced.message)
-    return Verdict(
-        "Ready", "True", "Allocating", f"allocating from {facts.pools} pools with {facts.devices} devices"
+    more = f"; {_elsewhere(facts)}" if facts.elsewhere else ""
+    text = f"allocating from {_count(facts.pools, 'pool')} with {_count(facts.devices, 'device')}{more}"
+    return Verdict("Ready", "True", "Allocating", text)
+
+
+def _usable(facts: Facts) -> Verdict:
+    if not facts.broken:
+        return Verdict("PoolsUsable", "True", "Complete", "all pools are published completely")
+    bad = sorted(facts.broken.items(), key=lambda found: (found[1].why is Why.POOL_INCOMPLETE, found[0]))
+    reason = "PoolInvalid" if bad[0][1].why is Why.POOL_INVALID else "PoolIncomplete"
+    named = [f"{pool_id} ({problem.detail})" for pool_id, problem in bad[:NAMED]]
+    if len(bad) > NAMED:
+        named.append(f"and {len(bad) - NAMED} more")
+    text = f"nothing is allocated from {', '.join(named)}: that is up to the driver that publishes them"
+    return Verdict("PoolsUsable", "False", reason, text)
+
+
+def _elsewhere(facts: Facts) -> str:
+    owners = sorted(facts.elsewhere.items())
+    return "owned already: " + ", ".join(
+        f"{_count(pools, 'pool')} that match{'' if pools > 1 else 'es'} by policy {name}"
+        for name, pools in owners
     )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def removal() -> Verdict:
@@ -95,9 +142,10 @@ def removal() -> Verdict:
 
 
 def verdicts(facts: Facts) -> tuple[Verdict, ...]:
-    """The three conditions."""
+    """The conditions."""
     enforced, settling = _enforced(facts), _settling(facts)
-    return (_ready(facts, enforced, settling), enforced, settling)
+    usable = (_usable(facts),) if facts.pools else ()
+    return (_ready(facts, enforced, settling), enforced, settling, *usable)
 
 
 def conditions(policy: AllocationPolicy, wanted: Iterable[Verdict], now: str) -> list[dict[str, Any]]:

@@ -37,6 +37,7 @@ class Settling:
 
     Attributes:
         seconds, enforced: as given.
+        refusals: policy name → why the API server does not let us write its rules. Kept by the ownership controller.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Settling:
         self._clock = clock
         self.seconds = seconds
         self.enforced = enforced
+        self.refusals: dict[str, str] = {}
         self._everything = everything_is_ours
         self._seen: dict[str, float] = {}
         self._inherited: dict[str, str] = {}
@@ -116,6 +118,17 @@ class Settling:
         if settled:
             self._settled.add(pool_id)  # until a policy or rule changes
         return settled
+
+    def hindrance(self, pool_id: PoolId) -> str:
+        """Why waiting does not help with a pool that may not be allocated from; empty while it settles."""
+        owner = self._cluster.owned(pool_id)
+        words = self.refusals.get(owner.metadata.name) if owner else ""
+        if owner is None or not words:
+            return ""
+        selectors = [selector for selector in owner.spec.pools if selector.matches(pool_id)]
+        if any(self.rule_for(owner, selector) for selector in selectors):
+            return ""
+        return f"policy {owner.metadata.name} cannot have its DeviceTaintRule: {words}"
 
     def _is_usable(self, policy: AllocationPolicy, selector: PoolSelector) -> bool:
         rule = self.rule_for(policy, selector)

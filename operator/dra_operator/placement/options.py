@@ -24,6 +24,11 @@ def always(_: PoolId) -> bool:
     return True
 
 
+def unhindered(_: PoolId) -> str:
+    """Waiting helps."""
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class PlacementOptions:
     """How to place.
@@ -32,11 +37,13 @@ class PlacementOptions:
         replace: the operator stands in for the stock parts: all pools are ours (architecture, section 2).
         allocatable: whether an owned pool may be allocated from now: settled, and its policy not being removed. Asked anew for
             every decision.
+        hindrance: why waiting does not help with an owned pool that may not be allocated from; empty if it does.
         max_steps: search steps for one node; None for no limit.
         total_steps: search steps for one decision and side; None for no limit.
     """
 
     replace: bool = False
     allocatable: Callable[[PoolId], bool] = always
+    hindrance: Callable[[PoolId], str] = unhindered
     max_steps: int | None = DEFAULT_MAX_STEPS
     total_steps: int | None = DEFAULT_TOTAL_STEPS

@@ -202,8 +202,15 @@ class Placer:
             for form in need.forms:
                 for pool_id in self._census.fits(form.wish).pools:
                     if self._rules.owns(pool_id) and not self._options.allocatable(pool_id):
-                        return Wait("Settling", _settling_text(need, pool_id))
+                        return self._not_yet(need, pool_id)
         return None
+
+    def _not_yet(self, need: Need, pool_id: PoolId) -> Wait:
+        hindrance = self._options.hindrance(pool_id)
+        if not hindrance:
+            return Wait("Settling", _settling_text(need, pool_id))
+        text = f"request {need.request} of claim {need.claim} needs pool {pool_id}, which is not allocated from: {hindrance}"
+        return Wait("PolicyNotEnforced", text)
 
     # --- markets
 

@@ -72,6 +72,25 @@ async def test_a_policy_that_matches_nothing_says_so() -> None:
         await here.until(lambda: here.condition("Ready", "typo") == ("False", "NoPools"))
 
 
+async def test_a_policy_whose_pools_an_older_one_rules_says_so_until_they_are_its_own() -> None:
+    async with world(*STOCK, objects=(*CLUSTER, policy("first"))) as here:
+        await here.until(lambda: here.condition("Ready", "first") == ("True", "Allocating"))
+        here.add(policy("second"))
+        await here.until(lambda: here.condition("Ready", "second") == ("False", "OwnedByOtherPolicy"))
+        await here.delete("policy", "first")
+        await here.until(lambda: here.condition("Ready", "second") == ("True", "Allocating"))
+
+
+async def test_a_policy_names_the_pools_that_their_driver_has_not_published_completely() -> None:
+    broken = slice_("n1", 2)
+    broken["spec"]["pool"]["resourceSliceCount"] = 2
+    async with world(*STOCK, objects=(node("n1"), broken, device_class(), policy())) as here:
+        await here.until(lambda: here.condition("PoolsUsable") == ("False", "PoolIncomplete"))
+        await here.delete("slice", broken["metadata"]["name"])
+        here.add(slice_("n1", 2))
+        await here.until(lambda: here.condition("PoolsUsable") == ("True", "Complete"))
+
+
 async def test_removal_drops_the_rules_then_the_policy_and_gives_the_pods_back() -> None:
     async with world("claims", objects=(*CLUSTER, policy())) as here:
         await here.until(lambda: here.condition("Ready")[0] == "True")

@@ -89,3 +89,23 @@ async def test_a_pod_whose_writes_are_refused_does_not_stop_the_others_and_goes_
         await here.until(lambda: not here.is_gated("next"))
         here.server.faults.clear()
         await here.until(lambda: not here.is_gated("web"))
+
+
+async def test_a_policy_whose_rule_is_refused_is_not_ready_and_its_pods_are_told_why() -> None:
+    async with World("claims") as here:
+        here.add(*CLUSTER, claim("mine"))
+        await here.start()
+        await here.until(lambda: here.condition("Ready") == ("True", "Allocating"))
+        here.server.faults.add(
+            Fault(refusal(), verbs=frozenset({"create"}), resource="devicetaintrules", times=ALWAYS)
+        )
+        await here.delete("rule", next(iter(here.rules)))
+        await here.until(lambda: here.condition("Enforced") == ("False", "RulesRefused"))
+        await here.until(lambda: here.condition("Ready") == ("False", "RulesRefused"))
+        here.add(pod("web", by_name("mine")))
+        await here.until(lambda: here.messages("PolicyNotEnforced", "web"))
+        assert "rights are missing" in here.messages("PolicyNotEnforced", "web")[0]
+        assert here.devices() == {}
+        here.server.faults.clear()
+        await here.until(lambda: not here.is_gated("web"))
+        await here.until(lambda: here.condition("Enforced") == ("True", "RulesInPlace"))

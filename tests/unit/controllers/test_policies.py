@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dra_operator.allocator import Rejection, Why
 from dra_operator.cluster import Cluster
 from dra_operator.controllers.policystatus import Facts, status, verdicts
 from dra_operator.controllers.rules import is_as_wanted, rule_body, rule_spec
@@ -15,6 +16,9 @@ from dra_operator.model import AllocationPolicy, DeviceTaintRule, PoolId, PoolSe
 from .clocks import HandClock
 
 POOL = PoolId("gpu.example.com", "n1")
+OTHER = PoolId("gpu.example.com", "n2")
+INCOMPLETE = Rejection(Why.POOL_INCOMPLETE, "1 of 2 slices are published")
+INVALID = Rejection(Why.POOL_INVALID, "duplicate device name gpu-0")
 SELECTOR = PoolSelector("gpu.example.com")
 
 
@@ -207,18 +211,56 @@ def facts(**changes: Any) -> Facts:
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({}, {"Ready": "Allocating", "Enforced": "RulesInPlace", "Settling": "Settled"}),
-        ({"settling": 1}, {"Ready": "Settling", "Enforced": "RulesInPlace", "Settling": "RulesAreYoung"}),
-        ({"standing": 0}, {"Ready": "Settling", "Enforced": "RulesMissing", "Settling": "RulesAreYoung"}),
-        ({"pools": 0}, {"Ready": "NoPools", "Enforced": "RulesInPlace", "Settling": "Settled"}),
+        ({}, {}),
+        ({"settling": 1}, {"Ready": "Settling", "Settling": "RulesAreYoung"}),
+        (
+            {"standing": 0},
+            {"Ready": "Settling", "Enforced": "RulesMissing", "Settling": "RulesAreYoung"},
+        ),
+        (
+            {"standing": 0, "refusal": "forbidden"},
+            {"Ready": "RulesRefused", "Enforced": "RulesRefused", "Settling": "RulesRefused"},
+        ),
+        ({"pools": 0}, {"Ready": "NoPools", "PoolsUsable": None}),
+        ({"pools": 0, "elsewhere": {"ex": 2}}, {"Ready": "OwnedByOtherPolicy", "PoolsUsable": None}),
+        ({"elsewhere": {"ex": 2}}, {}),
+        ({"broken": {POOL: INCOMPLETE}}, {"PoolsUsable": "PoolIncomplete"}),
+        ({"broken": {POOL: INCOMPLETE, OTHER: INVALID}}, {"PoolsUsable": "PoolInvalid"}),
         (
             {"enforced": False, "standing": 0},
-            {"Ready": "NotEnforced", "Enforced": "TaintRulesNotServed", "Settling": "Settled"},
+            {"Ready": "NotEnforced", "Enforced": "TaintRulesNotServed"},
         ),
     ],
 )
-def test_conditions_say_what_is(changes: dict[str, Any], expected: dict[str, str]) -> None:
-    assert {verdict.type: verdict.reason for verdict in verdicts(facts(**changes))} == expected
+def test_conditions_say_what_is(changes: dict[str, Any], expected: dict[str, str | None]) -> None:
+    well = {
+        "Ready": "Allocating",
+        "Enforced": "RulesInPlace",
+        "Settling": "Settled",
+        "PoolsUsable": "Complete",
+    }
+    reasons = {name: reason for name, reason in (well | expected).items() if reason}
+    assert {verdict.type: verdict.reason for verdict in verdicts(facts(**changes))} == reasons
+
+
+def message(kind: str, **changes: Any) -> str:
+    return next(verdict.message for verdict in verdicts(facts(**changes)) if verdict.type == kind)
+
+
+def test_messages_name_the_policy_that_rules_the_pools_and_count_in_words() -> None:
+    one = message("Ready", pools=1, devices=1, elsewhere={"ex": 1})
+    assert one == "allocating from 1 pool with 1 device; owned already: 1 pool that matches by policy ex"
+    none = message("Ready", pools=0, elsewhere={"ex": 2, "a": 1})
+    assert none.startswith("owned already: 1 pool that matches by policy a, 2 pools that match by policy ex,")
+
+
+def test_broken_pools_are_named_up_to_three_the_invalid_first() -> None:
+    pools = {PoolId("d", f"p{number}"): INCOMPLETE for number in range(4)} | {OTHER: INVALID}
+    text = message("PoolsUsable", broken=pools)
+    assert text == (
+        "nothing is allocated from gpu.example.com/n2 (duplicate device name gpu-0), d/p0 (1 of 2 slices are published), "
+        "d/p1 (1 of 2 slices are published), and 2 more: that is up to the driver that publishes them"
+    )
 
 
 def test_the_transition_time_moves_only_with_the_status() -> None:
@@ -232,4 +274,5 @@ def test_the_transition_time_moves_only_with_the_status() -> None:
         "Ready": "2026-11-01T12:00:15Z",
         "Enforced": "2026-11-01T12:00:00Z",
         "Settling": "2026-11-01T12:00:15Z",
+        "PoolsUsable": "2026-11-01T12:00:00Z",
     }
