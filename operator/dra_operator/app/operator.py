@@ -16,6 +16,7 @@ from dra_operator.cel import default_compiler
 from dra_operator.cluster import Cluster
 from dra_operator.controllers.access import Access
 from dra_operator.controllers.allocation import AllocationController
+from dra_operator.controllers.bystanders import BystanderWatch
 from dra_operator.controllers.claims import ClaimGenerator
 from dra_operator.controllers.clock import SystemClock
 from dra_operator.controllers.commit import Committer
@@ -97,6 +98,9 @@ class Brain:
             1,
         )
         self._listeners.append(DoublesWatch(parts).changed)
+        bystanders = BystanderWatch(parts, placer)
+        self._starts.append(bystanders.start)
+        self._listeners.append(bystanders.changed)
         self._add("sweeper", Sweeper(parts, self._queue(), self.committer, settings.sweep_seconds), 1)
         if settings.generates:
             self._add("claims", ClaimGenerator(parts, self._queue(), self.committer), settings.max_writes)

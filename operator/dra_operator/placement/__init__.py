@@ -5,7 +5,7 @@ The allocation controller makes one `Placer` and asks it, pod by pod: `decide(po
 plan needs no undo.
 """
 
-from .intake import OTHER_GATES
+from .intake import OTHER_GATES, SCHEDULER_NAME
 from .options import PlacementOptions
 from .outcomes import (
     Allocate,
@@ -28,6 +28,7 @@ from .plan import Placer
 
 __all__ = [
     "OTHER_GATES",
+    "SCHEDULER_NAME",
     "Allocate",
     "Cause",
     "ClaimDecision",

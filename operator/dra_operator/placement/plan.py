@@ -25,7 +25,7 @@ from .market import Market, NodeError
 from .nodes import node_reason
 from .options import PlacementOptions
 from .outcomes import Allocate, Cause, NodeFinding, Plan, Refuse, Unplaced, Wait
-from .ownership import Rules
+from .ownership import Rules, Side
 from .resources import demand_of, dra_resource_names
 
 if TYPE_CHECKING:
@@ -44,6 +44,18 @@ if TYPE_CHECKING:
 
 MAX_ERROR: Final = 600
 """Characters of an error in a message: an event holds 1024 bytes, and some characters are several. Arbitrary below that."""
+
+REWRITE: Final = (
+    "Claims cannot be edited: correct the template or manifest (devices beyond a limit go into a second claim), then delete "
+    "and create claim and pod anew"
+)
+"""The next step for a claim that can never be allocated as written."""
+
+DO_WITHOUT: Final = (
+    "Leave that out of the template or manifest and create claim and pod anew, or let kube-scheduler serve it: without the "
+    "gate, from a pool that no AllocationPolicy owns"
+)
+"""The next step for a claim that uses what is not built."""
 
 _Markets: TypeAlias = tuple[Market, Market]
 """Ours and theirs."""
@@ -99,16 +111,22 @@ class Placer:
         try:
             found = self._search(pod, work)
         except InvalidInput as error:
-            return Refuse("InvalidClaim", f"not allocated: {_one_line(error)}")
+            return Refuse("InvalidClaim", f"not allocated: {_one_line(error)}. {REWRITE}")
         except CelError as error:
             return Refuse("SelectorFailed", f"not allocated: {_one_line(error)}. Correct the selector")
         except FeatureUnsupported as error:
-            return Refuse("FeatureUnsupported", f"not allocated: {_one_line(error)}")
+            return Refuse("FeatureUnsupported", f"not allocated: {_one_line(error)}. {DO_WITHOUT}")
         return self._settling(work) or found if isinstance(found, Unplaced) else found
 
     def owns(self, pool_id: PoolId) -> bool:
         """Whether a pool is ours, settled or not."""
         return self._rules.owns(pool_id)
+
+    def wanted_of_ours(self, claim: ResourceClaim) -> PoolId | None:
+        """A pool of ours with devices that an unallocated claim asks for, as an example; None if the claim is not ours to allocate."""
+        self._refresh()
+        ruling = self._rules.claim(claim)
+        return ruling.pool if ruling.side is Side.OURS else None
 
     # --- following the model
 

@@ -341,6 +341,7 @@ def test_a_claim_that_can_never_be_allocated_is_refused_even_without_candidates(
     assert isinstance(found, Refuse)
     assert found.reason == "InvalidClaim"
     assert "exceeds the claim limit" in found.message
+    assert "go into a second claim" in found.message
 
 
 def test_a_selector_that_does_not_compile_is_refused(cluster: Cluster) -> None:
@@ -380,6 +381,7 @@ def test_a_request_for_a_feature_not_built_is_refused(cluster: Cluster) -> None:
 
     assert isinstance(found, Refuse)
     assert found.reason == "FeatureUnsupported"
+    assert "Leave that out" in found.message
 
 
 def test_a_search_that_gives_up_says_so(cluster: Cluster) -> None:
