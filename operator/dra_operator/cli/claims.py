@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rich import box
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from dra_operator.model import NodeSelector, Pod, ResourceClaim
+
+
+DIGITS: Final = "0123456789"
+
+RUN: Final = 3
+"""Devices from which on a run is shorter than its members."""
+
+SHOWN: Final = 4
+"""Pods that a cell of the table names; a claim may have 256. Arbitrary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +57,51 @@ def holdings(claims: Iterable[ResourceClaim], pods: Iterable[Pod]) -> list[Holdi
 
 
 def table(rows: Sequence[Holding]) -> Table:
-    """The rows as kubectl prints them: no lines, upper-case headings."""
+    """The rows as kubectl prints them: no lines, upper-case headings; long lists folded, which the JSON form has whole."""
     result = Table(box=box.SIMPLE, show_edge=False, pad_edge=False, header_style="")
     for heading in ("NAMESPACE", "CLAIM", "STATE", "DEVICES", "NODE", "CONSUMERS", "WAITING"):
         result.add_column(heading, overflow="fold")
     for row in rows:
-        lists = (", ".join(row.devices), ", ".join(row.consumers), ", ".join(row.waiting))
+        lists = (fold_devices(row.devices), _some(row.consumers), _some(row.waiting))
         result.add_row(row.namespace, row.claim, row.state, lists[0], row.node, lists[1], lists[2])
     return result
+
+
+def fold_devices(devices: Iterable[str]) -> str:
+    """`driver/pool/device`s in short: each pool once, in the order given; within it `gpu-0…gpu-7` for runs of numbers."""
+    by_pool: dict[str, list[str]] = {}
+    for device in devices:
+        pool, _, name = device.rpartition("/")
+        by_pool.setdefault(pool, []).append(name)
+    return ", ".join(f"{pool}/{','.join(_runs(names))}" for pool, names in by_pool.items())
+
+
+def _runs(names: Iterable[str]) -> Iterator[str]:
+    """The names in the order of their numbers, with runs of `RUN` or more folded."""
+    runs: list[list[str]] = []
+    for name in sorted(names, key=_number):
+        if runs and _next(runs[-1][-1]) == name:
+            runs[-1].append(name)
+        else:
+            runs.append([name])
+    for run in runs:
+        yield from run if len(run) < RUN else [f"{run[0]}…{run[-1]}"]
+
+
+def _number(name: str) -> tuple[str, int]:
+    stem = name.rstrip(DIGITS)
+    return stem, int(name[len(stem) :] or -1)
+
+
+def _next(name: str) -> str:
+    """The name with the next number, as wide as this one; empty if it has none."""
+    stem, number = _number(name)
+    return f"{stem}{str(number + 1).zfill(len(name) - len(stem))}" if number >= 0 else ""
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:SHOWN])
+    return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN} more"
 
 
 def _holding(claim: ResourceClaim, waiting: Sequence[str]) -> Holding:

@@ -112,4 +112,5 @@ def _waits_past_the_gate(pod: Pod) -> bool:
 
 
 def _tolerates_mark(result: DeviceRequestAllocationResult) -> bool:
-    return any(tolerates(toleration, _MARK) for toleration in result.tolerations)
+    """Whether the device was taken past our mark; those who only look at it (admin access) have to tolerate the mark."""
+    return not result.admin_access and any(tolerates(toleration, _MARK) for toleration in result.tolerations)
