@@ -8,20 +8,21 @@ changes that could help, oldest first; there is no timer.
 from __future__ import annotations
 
 import logging
+import re
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from dra_operator.cluster import claim_keys, freed_devices
-from dra_operator.errors import ApiConflict, ApiError, ApiForbidden, ApiInvalid
+from dra_operator.errors import ApiConflict, ApiError, ApiForbidden, ApiInvalid, ApiNotFound
 from dra_operator.explain import explain
 from dra_operator.metrics import ALLOCATIONS, LATENCY
 from dra_operator.model import GATE, Node, Pod, ResourceClaim
-from dra_operator.placement import Allocate, Ignore, Plan, Refuse, Release, Unplaced, Wait
+from dra_operator.placement import OTHER_GATES, Allocate, Ignore, Plan, Refuse, Release, Unplaced, Wait
 
 from .commit import CLAIM, POD
 from .failures import Failures
-from .parts import WARNING
+from .parts import NORMAL, WARNING
 from .rules import POLICY
 from .signature import signature
 from .undo import claims_of, to_take_back
@@ -50,6 +51,8 @@ IN_FLIGHT = "ClaimInFlight"
 
 SETTLING = "Settling"
 """Placement's reason for pods whose pools are not allocated from yet."""
+
+FIGURES = re.compile(r"\d+")
 
 HELPFUL = frozenset({"AllocationPolicy", "DeviceClass", "DeviceTaintRule", "ResourceSlice"})
 """Kinds of which any change may help a pod that waits."""
@@ -171,7 +174,8 @@ class AllocationController:
 
     def _failed(self, pod: Pod, error: BaseException) -> None:
         """An attempt came to nothing: what was reserved for it may serve others."""
-        self._parts.metrics.count(ALLOCATIONS, "conflict" if isinstance(error, ApiConflict) else "error")
+        overtaken = isinstance(error, ApiConflict | ApiNotFound)
+        self._parts.metrics.count(ALLOCATIONS, "conflict" if overtaken else "error")
         self.wake()
         self._tell_refusal(pod, error)
 
@@ -250,15 +254,21 @@ class AllocationController:
                 self._parts.recorder.record(POD, other.metadata, WARNING, UNGATED, text)
 
     def _wait(self, pod: Pod, result: str, reason: str, message: str) -> None:
-        """Keep the pod for the next change that may help; count and tell only what is news."""
-        news = self._waiting.get(pod.key) != reason + message
-        self._waiting[pod.key] = reason + message
+        """Keep the pod for the next change that may help; count and log only what is news.
+
+        Other figures are none: each device that comes free changes them for every pod that waits. Events have them, and a limit.
+        """
+        state = reason + FIGURES.sub("#", message)
+        news = self._waiting.get(pod.key) != state
+        self._waiting[pod.key] = state
         if news:
             self._parts.metrics.count(ALLOCATIONS, result)
         if message and news:
             logger.info("pod %s waits: %s", pod.key, message)
         if message:
-            self._parts.recorder.record(POD, pod.metadata, WARNING, reason, message)
+            self._parts.recorder.record(
+                POD, pod.metadata, NORMAL if reason == OTHER_GATES else WARNING, reason, message
+            )
 
     def _served(self, pod: Pod, result: str) -> None:
         self._waiting.pop(pod.key, None)

@@ -11,7 +11,7 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dra_operator.errors import ApiConflict, ApiError, ApiThrottled, ApiUnavailable, DraError
+from dra_operator.errors import ApiConflict, ApiError, ApiNotFound, ApiThrottled, ApiUnavailable, DraError
 from dra_operator.metrics import RECONCILE_ERRORS, RECONCILES, Metrics
 
 from .workqueue import QueueClosed, WorkQueue
@@ -86,7 +86,8 @@ def retry_after(error: Exception) -> float:
 
 
 def level_of(error: DraError) -> int:
-    """Conflicts are everyday life; other failures of the API deserve a look."""
+    """Conflicts are everyday life, and so are objects that go while they are written to; other failures of the API deserve a look."""
     if isinstance(error, ApiConflict):
         return logging.DEBUG
-    return logging.WARNING if isinstance(error, ApiError) else logging.INFO
+    is_alarming = isinstance(error, ApiError) and not isinstance(error, ApiNotFound)
+    return logging.WARNING if is_alarming else logging.INFO

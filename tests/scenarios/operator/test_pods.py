@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+from typing import TYPE_CHECKING
+
+from dra_operator.metrics import ALLOCATIONS
+
 from .objects import (
     by_name,
     by_template,
@@ -15,6 +20,9 @@ from .objects import (
     template,
 )
 from .world import world
+
+if TYPE_CHECKING:
+    import pytest
 
 CLUSTER = (node("n1"), slice_("n1", 4), device_class(), policy(), template())
 STOCK = ("claims", "binding", "kubelet")
@@ -136,6 +144,31 @@ async def test_a_pod_that_cannot_be_served_is_told_why_and_served_when_a_device_
         await here.delete("pod", "first")
         await here.until(lambda: here.node_of("second"))
         assert here.devices_of("second") == ["gpu.example.com/n1/dev-0"]
+
+
+async def test_other_figures_are_no_news_of_a_pod_that_waits(caplog: pytest.LogCaptureFixture) -> None:
+    """Many pods that wait, and devices that come free one by one, must not fill the log."""
+    caplog.set_level(logging.INFO, "dra_operator")
+    cluster = (
+        node("n1"),
+        slice_("n1", 4),
+        device_class(),
+        policy(),
+        template(),
+        template("all", requests(count=4)),
+    )
+    async with world(*STOCK, objects=cluster) as here:
+        here.add(*(pod(f"p{number}", by_template("gpu")) for number in range(4)))
+        await here.until(lambda: all(here.node_of(f"p{number}") for number in range(4)))
+        here.add(pod("big", by_template("all")))
+        await here.until(lambda: here.messages("AllocationFailed", "big"))
+        await here.delete("pod", "p0")
+        await here.until(lambda: len(here.messages("AllocationFailed", "big")) == 2)
+        await here.delete("pod", "p1")
+        await here.until(lambda: len(here.messages("AllocationFailed", "big")) == 3)
+        told = [record for record in caplog.messages if record.startswith("pod default/big waits")]
+        assert here.operator is not None
+        assert (len(told), here.operator.metrics.value(ALLOCATIONS, "unsatisfied")) == (1, 1)
 
 
 async def test_waiting_pods_are_served_oldest_first_as_devices_appear() -> None:

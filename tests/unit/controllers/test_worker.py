@@ -9,7 +9,7 @@ import pytest
 
 from dra_operator.controllers.worker import Loop, level_of
 from dra_operator.controllers.workqueue import Backoff, WorkQueue
-from dra_operator.errors import ApiConflict, ApiError, ApiThrottled, ApiUnavailable, InvalidClaim
+from dra_operator.errors import ApiConflict, ApiError, ApiNotFound, ApiThrottled, ApiUnavailable, InvalidClaim
 from dra_operator.metrics import RECONCILE_ERRORS, RECONCILES, Metrics
 
 from .clocks import HandClock
@@ -86,6 +86,11 @@ async def test_retry_after_is_respected() -> None:
     assert waited == [20.0]
 
 
-def test_conflicts_are_no_news_other_api_failures_are() -> None:
-    levels = [level_of(ApiConflict("x")), level_of(ApiError("x")), level_of(InvalidClaim("x", "y"))]
-    assert levels == [logging.DEBUG, logging.WARNING, logging.INFO]
+def test_conflicts_and_objects_that_went_are_no_news_other_api_failures_are() -> None:
+    failures = [ApiConflict("x"), ApiNotFound("x"), ApiError("x"), InvalidClaim("x", "y")]
+    assert [level_of(error) for error in failures] == [
+        logging.DEBUG,
+        logging.INFO,
+        logging.WARNING,
+        logging.INFO,
+    ]
