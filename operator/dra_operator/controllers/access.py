@@ -127,6 +127,7 @@ class Access:
 
         Raises:
             ApiConflict: the object changed since, or is another one.
+            ApiNotFound: it is gone, or has no such subresource; the model knows what is true.
         """
         meta = obj.metadata
         guarded = {
@@ -137,9 +138,14 @@ class Access:
                 "resourceVersion": meta.resource_version,
             },
         }
-        answer = await self._writer.patch(
-            kind, meta.namespace, meta.name, guarded, subresource=subresource, content_type=content_type
-        )
+        try:
+            answer = await self._writer.patch(
+                kind, meta.namespace, meta.name, guarded, subresource=subresource, content_type=content_type
+            )
+        except ApiNotFound:
+            # Its DELETED may be late, or lost in a gap of a watch: without this, every next pass would fail in the same way.
+            await self.fresh(kind, obj)
+            raise
         after = cast("K", answer)
         if _ended(body, after):
             self._model.apply("DELETED", answer)
