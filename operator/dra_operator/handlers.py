@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import kopf
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from .kube.credentials import Credentials
     from .kube.kinds import Kind
@@ -122,11 +122,31 @@ def _login(registry: kopf.OperatorRegistry, credentials: Credentials) -> None:
         )
 
 
+class _Everybody(set[Any]):
+    """A set that every task is in. Kopf waits for, then cancels, all tasks of the loop that it was not told to leave alone."""
+
+    def __contains__(self, _: object) -> bool:
+        """Whatever it is."""
+        return True
+
+
 async def run_kopf(
-    registry: kopf.OperatorRegistry, settings: kopf.OperatorSettings, flags: Collection[Any]
+    registry: kopf.OperatorRegistry,
+    settings: kopf.OperatorSettings,
+    flags: Collection[Any],
+    started: Callable[[], None],
 ) -> None:
-    """Run Kopf until the stop flag (the first of `flags`) is set; the second is set when it watches."""
+    """Run Kopf until the stop flag (the first of `flags`) is set; the second is set when it watches.
+
+    Args:
+        registry: what to watch.
+        settings: how.
+        flags: asyncio events.
+        started: called when Kopf has put its signal handlers in place, to replace them: they do not stand a second signal.
+    """
     stop, ready = flags
-    await kopf.operator(
+    tasks = await kopf.spawn_tasks(
         registry=registry, settings=settings, clusterwide=True, stop_flag=stop, ready_flag=ready
     )
+    started()
+    await kopf.run_tasks(tasks, ignored=_Everybody())

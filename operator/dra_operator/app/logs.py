@@ -28,10 +28,16 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(entry)
 
 
+def is_news(record: logging.LogRecord) -> bool:
+    """Whether a record is worth a line: Kopf's tracebacks are not, each of its failing tasks logs one; we tell of the failure once."""
+    return not (record.exc_info and record.name.startswith(("kopf._core.", "kopf._cogs.")))
+
+
 def set_up(level: int, style: str) -> None:
     """Configure the root logger; `style` is `text` or `json`."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter() if style == "json" else logging.Formatter(TEXT))
+    handler.addFilter(is_news)
     logging.basicConfig(level=level, handlers=[handler], force=True)
     for name in QUIET:
         logging.getLogger(name).setLevel(max(level, logging.WARNING))

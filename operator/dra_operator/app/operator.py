@@ -54,10 +54,11 @@ from dra_operator.placement import PlacementOptions, Placer
 from dra_operator.settings import Mode, Settings
 
 from .endpoints import Endpoints
+from .preflight import until_allowed
 from .supervisor import Supervisor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from dra_operator.cluster import Change
     from dra_operator.model import DeviceId
@@ -150,6 +151,7 @@ class Operator:
         self._feeds = [StreamFeed(api, kind, sink) for kind in kinds if kind.feed == "stream"]
         self._guard = SyncGuard(api, self._kopf_kinds, sink, self._known)
         self._registry = build_registry(sink, self._kopf_kinds, api.credentials)
+        self._allowed = asyncio.Event()
         self._kopf_stop, self._kopf_ready = asyncio.Event(), asyncio.Event()
         self.brain = Brain(settings, self.cluster, self._parts(), enforced=RULE in served.kinds)
         self.metrics.before_render(self._refresh)
@@ -157,6 +159,7 @@ class Operator:
     async def run(self) -> int:
         """Run until `supervisor.stop` is called or a task dies. Returns: the exit status."""
         await self.endpoints.start(self.settings.http_host, self.settings.http_port)
+        self._take_signals()
         self._start_feeds()
         self.supervisor.start("controllers", self._work_when_synced())
         try:
@@ -185,23 +188,37 @@ class Operator:
 
     def _start_feeds(self) -> None:
         for feed in self._feeds:
-            self.supervisor.start(f"feed-{feed.kind.plural}", feed.run())
-        self.supervisor.start("sync-guard", self._guard.run())
+            self.supervisor.start(f"feed-{feed.kind.plural}", self._once_allowed(feed.run))
+        self.supervisor.start("sync-guard", self._once_allowed(self._guard.run))
         self.supervisor.start("events", self._events.run())
-        self.supervisor.start("kopf", self._run_kopf())
+        self.supervisor.start("kopf", self._once_allowed(self._run_kopf))
+
+    async def _once_allowed(self, run: Callable[[], Awaitable[None]]) -> None:
+        await self._allowed.wait()
+        await run()
 
     async def _run_kopf(self) -> None:
-        """Kopf returns without an error only when it was told to stop: by us, or by a signal that came before we took those over."""
-        await run_kopf(self._registry, build_settings(), (self._kopf_stop, self._kopf_ready))
+        """Kopf returns without an error only when it was told to stop.
+
+        Raises:
+            ApiNotServed: Kopf failed, and a kind that we cannot do without is no longer served: that tells more than its error.
+        """
+        flags = (self._kopf_stop, self._kopf_ready)
+        try:
+            await run_kopf(self._registry, build_settings(), flags, self._take_signals)
+        except Exception:
+            await discover(self._api)
+            raise
         self.supervisor.stop()
 
     async def _work_when_synced(self) -> None:
         """No decision before every kind is known to be complete (architecture, section 5)."""
+        await until_allowed(self._api, [kind for kind in self.served.kinds.values() if kind.feed != "none"])
+        self._allowed.set()
         for feed in self._feeds:
             await feed.synced.wait()
         await self._guard.until_synced()
         await self._kopf_ready.wait()
-        self._take_signals()  # Kopf has put its own handlers in place
         await Takeover(self.brain.access, self.cluster).run()
         gc.freeze()  # the model is long-lived: spare the collector from walking it
         self.brain.start(self.cluster)
@@ -214,17 +231,18 @@ class Operator:
     async def _shut_down(self) -> None:
         """Stop work, let writes finish, stop feeds, stop Kopf, stop answering."""
         logger.info("shutting down")
+        patience = DRAIN_SECONDS if self.ready.is_set() else 0.0  # no writes are under way before
         self.ready.clear()
         self.supervisor.stop()
         self.brain.close()
-        await self.supervisor.finish("controllers", DRAIN_SECONDS)
+        await self.supervisor.finish("controllers", patience)
         await self.supervisor.finish("sync-guard", 0)
         for feed in self._feeds:
             await self.supervisor.cancel(f"feed-{feed.kind.plural}")
         await self.supervisor.cancel("events")
-        await self.endpoints.stop()  # before Kopf, which waits for every task that is younger than itself
+        await self.endpoints.stop()
         self._kopf_stop.set()
-        await self.supervisor.finish("kopf", DRAIN_SECONDS)
+        await self.supervisor.finish("kopf", DRAIN_SECONDS if self._allowed.is_set() else 0.0)
         await self.supervisor.cancel_all()
 
     def _take_signals(self) -> None:

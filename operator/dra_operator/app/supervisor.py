@@ -6,6 +6,8 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
+from dra_operator.errors import DraError
+
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
@@ -60,11 +62,21 @@ class Supervisor:
             await self.cancel(name)
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
-        error = None if task.cancelled() else task.exception()
+        error = None if task.cancelled() else _first(task.exception())
         if self._stop.is_set():
             if error is not None:
                 logger.warning("task %s failed during shutdown: %r", task.get_name(), error)
             return
         self._failed = True
-        logger.error("task %s has ended; so does the operator", task.get_name(), exc_info=error)
+        if isinstance(error, DraError):
+            logger.error("%s; the operator ends", error)  # for the admin: a traceback tells nothing more
+        else:
+            logger.error("task %s has ended; so does the operator", task.get_name(), exc_info=error)
         self._stop.set()
+
+
+def _first(error: BaseException | None) -> BaseException | None:
+    """The error itself, out of the groups that task groups put it into."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -12,8 +12,9 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from dra_operator.errors import ApiError, ApiThrottled, ApiUnavailable
+from dra_operator.errors import ApiError, ApiNotFound, ApiThrottled, ApiUnavailable
 
+from .discovery import discover
 from .listing import PAGE, Listing, list_all, metadata_of
 from .timing import REAL, Backoff, Timing
 
@@ -73,7 +74,11 @@ class SyncGuard:
         self._timing = timing
 
     async def run(self) -> None:
-        """Sweep until cancelled."""
+        """Sweep until cancelled.
+
+        Raises:
+            ExceptionGroup: of ApiNotServed: a kind that the operator cannot do without has gone.
+        """
         async with asyncio.TaskGroup() as group:
             for kind in self._kinds:
                 group.create_task(self._keep(kind), name=f"sync-{kind.plural}")
@@ -110,6 +115,8 @@ class SyncGuard:
             try:
                 await self.sweep(kind)
             except ApiError as error:
+                if isinstance(error, ApiNotFound):
+                    await discover(self._api, [kind])  # ends us if it is no longer served
                 _log.warning("list of %s: %s; trying again", kind.plural, error)
                 await backoff.pause(_retry_after(error))
                 continue

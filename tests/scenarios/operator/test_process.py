@@ -9,6 +9,11 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
+from dra_operator.testing.fakeapi.failures import StatusError
+from dra_operator.testing.fakeapi.faults import Fault, unavailable
+
 from .objects import by_template, device_class, node, pod, policy, slice_, template
 from .world import World
 
@@ -17,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CLUSTER = (node("n1"), slice_("n1", 6), node("n2"), slice_("n2", 6), device_class(), policy(), template())
+CRD_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/allocationpolicies.dra-operator.io"
 STOCK = ("claims", "binding", "kubelet")
 
 
@@ -88,14 +94,56 @@ async def test_sigkill_in_a_burst_then_a_new_process_comes_to_the_same_end(tmp_p
 
 async def test_without_its_own_kind_it_does_not_start_and_says_what_to_do(tmp_path: Path) -> None:
     async with World(*STOCK) as here:
-        await here.user.request(
-            "DELETE",
-            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/allocationpolicies.dra-operator.io",
-        )
+        await here.user.request("DELETE", CRD_PATH)
         async with process(here, tmp_path) as operator:
             await operator.logged("cannot run: .*AllocationPolicy.*kubectl apply -k crds")
             await operator.process.communicate()
             assert operator.process.returncode == 1
+
+
+async def test_without_rights_it_says_once_what_is_missing_and_goes_on_when_it_has_them(
+    tmp_path: Path,
+) -> None:
+    words = StatusError(403, "Forbidden", 'User "nobody" cannot list resource')
+    async with World(*STOCK) as here:
+        for resource in ("pods", "resourceclaims"):
+            here.server.faults.add(Fault(words, resource=resource, times=1_000_000))
+        async with process(here, tmp_path) as operator:
+            found = await operator.logged(r"rights are missing: cannot list (.*) \((.*)\): apply manifests/")
+            assert found.groups() == ("pods, resourceclaims", 'User "nobody" cannot list resource')
+            here.server.faults.clear()
+            await operator.logged("synced with Kubernetes")
+            assert await operator.end(signal.SIGTERM) == 0
+        assert operator.log.count("cannot list") == 2  # one line
+        assert " ERROR " in operator.log
+        assert "Traceback" not in operator.log
+
+
+@pytest.mark.parametrize("resource", ["pods", "resourceclaims"])
+async def test_sigterm_twice_before_it_has_synced_is_an_orderly_end_as_well(
+    tmp_path: Path, resource: str
+) -> None:
+    async with World(*STOCK) as here:
+        here.server.faults.add(Fault(unavailable(), resource=resource, times=1_000_000))
+        async with process(here, tmp_path) as operator:
+            await operator.logged(resource)
+            operator.process.send_signal(signal.SIGTERM)
+            assert await operator.end(signal.SIGTERM) == 0
+        assert "Traceback" not in operator.log
+        assert "InvalidStateError" not in operator.log
+
+
+async def test_when_its_own_kind_goes_it_says_so_in_a_sentence_and_ends_with_status_1(tmp_path: Path) -> None:
+    async with World(*STOCK) as here, process(here, tmp_path) as operator:
+        await operator.logged("synced with Kubernetes")
+        await here.user.request("DELETE", CRD_PATH)
+        here.server.end_watches()  # as the real one does for a kind that goes
+        await operator.logged("AllocationPolicy.*kubectl apply -k crds.*ends")
+        _, rest = await operator.process.communicate()
+        assert operator.process.returncode == 1
+        log = operator.log + rest.decode()
+        assert "Traceback" not in log
+        assert log.count(" ERROR ") == 1
 
 
 async def test_wrong_settings_are_a_usage_error(tmp_path: Path) -> None:

@@ -1,0 +1,54 @@
+"""Waits until the operator may read what it needs, before anything else reads it: missing rights are one line, not one a feed and try.
+
+Called once by `operator`. Feeds cope with rights that are taken away later; this must not decide anything else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from dra_operator.errors import ApiError, ApiForbidden
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dra_operator.kube.api import Api
+    from dra_operator.kube.kinds import Kind
+
+logger = logging.getLogger(__name__)
+
+PAUSES = (1.0, 2.0, 5.0, 10.0, 30.0)
+"""Seconds between looks; the last one for ever. Arbitrary: whoever has just granted rights does not wait long."""
+
+REMEDY = "apply manifests/base/rbac.yaml, or bind its ClusterRole to this account"
+
+
+async def until_allowed(api: Api, kinds: Iterable[Kind], pauses: Iterable[float] = PAUSES) -> None:
+    """Wait until all the kinds can be listed, or fail for other reasons than rights; says once what is missing."""
+    wanted, told, pause, steps = tuple(kinds), "", 0.0, iter(pauses)
+    while refused := await _refused(api, wanted):
+        pause = next(steps, pause)
+        names = ", ".join(refused)
+        if names != told:
+            told, words = names, next(iter(refused.values()))
+            logger.error(
+                "rights are missing: cannot list %s (%s): %s. Waiting for them", names, words, REMEDY
+            )
+        await asyncio.sleep(pause)
+    if told:
+        logger.info("the rights to read are there now")
+
+
+async def _refused(api: Api, kinds: Iterable[Kind]) -> dict[str, str]:
+    """The kinds that we may not list, by plural, and the server's words."""
+    refused = {}
+    for kind in kinds:
+        try:
+            await api.request("GET", kind.path(), query={"limit": "1"})
+        except ApiForbidden as error:
+            refused[kind.plural] = str(error)
+        except ApiError as error:
+            logger.debug("list of %s: %s", kind.plural, error)  # the feeds tell, and try again
+    return refused
