@@ -104,6 +104,20 @@ def test_pod_that_asks_for_more_than_exists_is_told_that_waiting_is_in_vain(flee
     assert "Waiting will not help" in fleet.told("big", "AllocationFailed")
 
 
+def test_pod_whose_claim_somebody_deleted_is_told(fleet: Fleet) -> None:
+    """kube-controller-manager makes no other claim before it looks at the pod again: without a word the pod would wait for ever."""
+    kubectl = fleet.workspace.kubectl
+    fleet.workspace.apply(
+        claim_template("five", exactly("gpu", fleet.name("gpu"), count=5)),
+        pod("big", templates={"gpu": "five"}),
+    )
+    fleet.told("big", "AllocationFailed")
+    (claim,) = claims_of(kubectl, "big")
+    kubectl.delete("resourceclaim", claim["metadata"]["name"])
+
+    assert f'"{claim["metadata"]["name"]}" not found' in fleet.told("big", "ClaimMissing")
+
+
 def test_pod_waits_for_its_class(fleet: Fleet) -> None:
     """The class is created later: the pod goes on by itself."""
     missing = fleet.name("later")

@@ -23,6 +23,7 @@ from dra_operator.placement import OTHER_GATES, Allocate, Ignore, Plan, Refuse, 
 from .commit import CLAIM, POD
 from .failures import Failures
 from .parts import NORMAL, WARNING
+from .patience import Patience
 from .rules import POLICY
 from .signature import signature
 from .undo import claims_of, to_take_back
@@ -70,6 +71,7 @@ class AllocationController:
         self._waiting: dict[str, str] = {}
         self._seen: dict[str, float] = {}
         self._failures = Failures(parts.clock)
+        self._patience = Patience(parts.clock)
         self._is_waking = False
 
     @property
@@ -114,7 +116,9 @@ class AllocationController:
         if pod.spec.node_name and not await self._concerns_us(pod):
             return
         # No await between the decision and the first line of `commit`: what it takes must be reserved before the next decision.
-        answer = self._placer.classify(pod)
+        answer, again = self._patience.judge(pod.uid, self._placer.classify(pod))
+        if again:
+            self.queue.add_after(pod_key, again)
         if isinstance(answer, Allocate):
             await self._allocate(pod, answer)
         elif isinstance(answer, Release):
@@ -283,6 +287,7 @@ class AllocationController:
             return
         self._waiting.pop(pod.key, None)
         self._seen.pop(pod.uid, None)
+        self._patience.forget(pod.uid)
         self._committer.forget(pod.uid)
         if pod.spec.resource_claims:
             self.queue.add(pod.key)  # answers may be missing for it

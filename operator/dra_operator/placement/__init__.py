@@ -5,7 +5,7 @@ The allocation controller makes one `Placer` and asks it, pod by pod: `decide(po
 plan needs no undo.
 """
 
-from .intake import OTHER_GATES, SCHEDULER_NAME
+from .intake import CLAIM_MISSING, OTHER_GATES, SCHEDULER_NAME
 from .options import PlacementOptions
 from .outcomes import (
     Allocate,
@@ -27,6 +27,7 @@ from .outcomes import (
 from .plan import Placer
 
 __all__ = [
+    "CLAIM_MISSING",
     "OTHER_GATES",
     "SCHEDULER_NAME",
     "Allocate",

@@ -34,6 +34,9 @@ SCHEDULER_NAME: Final = "dra-operator"
 OTHER_GATES: Final = "OtherGates"
 """The reason of pods that somebody else holds as well, which is the ordinary course of things."""
 
+CLAIM_MISSING: Final = "ClaimMissing"
+"""The reason of pods whose generated claim is not known here: not yet, or no more. Whoever knows the time should tell in the end."""
+
 _QUIET: Final = frozenset({Resolution.NOT_CREATED})
 """Entries that wait for somebody who is at work on them and reports failures himself (cp C-60)."""
 
@@ -78,15 +81,13 @@ class Intake:
     def _unready(self, entries: Iterable[PodClaim]) -> Wait | None:
         """The first entry in the way (cp S-1)."""
         for entry in entries:
+            text = f"waiting for spec.resourceClaims {entry.entry.name}: {entry.message}"
+            if entry.must_check_owner and entry.resolution is Resolution.MISSING:
+                # Quiet, as feeds of two kinds overtake each other.
+                text += ". It was generated for this pod and seems to be deleted: recreate the pod"
+                return Wait(CLAIM_MISSING, text, quiet=True)
             if entry.message:
-                # a generated claim that its pod knows and we do not yet: feeds of two kinds overtake each other
-                lags = entry.must_check_owner and entry.resolution is Resolution.MISSING
-                quiet = lags or entry.resolution in _QUIET
-                return Wait(
-                    "ClaimNotReady",
-                    f"waiting for spec.resourceClaims {entry.entry.name}: {entry.message}",
-                    quiet,
-                )
+                return Wait("ClaimNotReady", text, entry.resolution in _QUIET)
         return None
 
     def _missing_class(self, claims: Iterable[ResourceClaim]) -> Wait | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dra_operator.controllers import patience
 from dra_operator.metrics import WRITES
 
 from .objects import by_name, by_template, claim, device_class, node, pod, policy, slice_, template
@@ -158,3 +159,14 @@ async def test_an_allocation_that_is_not_ours_is_never_swept_c64() -> None:
         await here.patch("claim", "mine", {"status": {"allocation": foreign}}, "status")
         await here.settle()
         assert here.devices() == {"mine": ["gpu.example.com/n1/dev-0"]}
+
+
+async def test_a_pod_whose_generated_claim_was_deleted_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody makes another claim, as the stock controller has no reason to look at the pod again."""
+    monkeypatch.setattr(patience, "LAG", 0.2)
+    async with world(objects=(*CLUSTER, pod("web", by_template("gpu")))) as here:
+        entries = [{"name": "gpu", "resourceClaimName": "web-gpu-lost"}]
+        await here.patch("pod", "web", {"status": {"resourceClaimStatuses": entries}}, "status")
+        await here.until(lambda: here.messages("ClaimMissing", "web"))
+        assert '"web-gpu-lost" not found' in here.messages("ClaimMissing", "web")[0]
+        assert here.is_gated("web")
