@@ -111,8 +111,16 @@ class Workspace:
     def _delete(self, kind: str, names: list[str]) -> None:
         self.kubectl.delete(kind, *names, wait=False)
         for name in names if _is_custom(kind) else ():
-            if self.kubectl.find(kind, name):
+            self._strip(kind, name)
+
+    def _strip(self, kind: str, name: str) -> None:
+        """Take the finalizers off, unless the object went by itself, before or in the middle of it."""
+        if self.kubectl.find(kind, name):
+            try:
                 self.kubectl.patch(kind, name, {"metadata": {"finalizers": None}})
+            except KubectlError:
+                if self.kubectl.find(kind, name):
+                    raise
 
 
 def _is_custom(kind: str) -> bool:
