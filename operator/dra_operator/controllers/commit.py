@@ -228,6 +228,16 @@ class Committer:
                 await self.roll_back(claim, pod.uid)
             raise
 
+    def _check_claims(self, pod: Pod) -> None:
+        """A last look before the step that cannot be taken back: pods past the gate never run with a claim that is on its way out.
+
+        Raises:
+            ApiConflict: plan again; the pod will be told to wait, and what it holds is taken back.
+        """
+        for entry in self._cluster.claims_of_pod(pod):
+            if entry.message:
+                raise ApiConflict(f"pod {pod.key}: {entry.message}", status=409)
+
     async def _allocate(self, pod: Pod, decision: ClaimDecision) -> ResourceClaim:
         claim = decision.claim
         for _ in range(ATTEMPTS):
@@ -273,6 +283,7 @@ class Committer:
 
     async def _pin(self, pod: Pod, node: str) -> Pod:
         """Step 3. From here on only kube-scheduler's binding is missing."""
+        self._check_claims(pod)
         try:
             return await self._patch_pod(pod, {"spec": placement_spec(pod, node)})
         except (ApiUnavailable, InvalidObject):

@@ -230,6 +230,27 @@ async def test_a_rule_that_cannot_be_written_does_not_keep_other_pools_from_bein
         await here.until(lambda: not here.is_gated("web"))
 
 
+async def test_a_claim_deleted_just_after_its_allocation_does_not_take_its_pod_past_the_gate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with world("claims", objects=CLUSTER) as here:
+        assert here.operator is not None
+        claims = here.operator.cluster.claims
+        patch = Writer.patch
+
+        async def slow(writer: Writer, kind: str, *about: Any, **how: Any) -> Any:
+            answer: Any = await patch(writer, kind, *about, **how)
+            if how.get("subresource") and "mine" in about and answer.status.allocation:
+                delete_claim(here, "mine")
+                await here.until(lambda: claims["default/mine"].metadata.deletion_timestamp)
+            return answer
+
+        monkeypatch.setattr(Writer, "patch", slow)
+        here.add(pod("web", by_name("mine")))
+        await here.until(lambda: "mine" not in here.claims)
+        assert here.is_gated("web")
+
+
 NIC = "nic.example.com"
 NICS = (slice_("n1", 2, NIC), device_class("nic", NIC))
 
