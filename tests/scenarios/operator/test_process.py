@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from dra_operator.testing.fakeapi.faults import Call
+
 CLUSTER = (node("n1"), slice_("n1", 6), node("n2"), slice_("n2", 6), device_class(), policy(), template())
 CRD_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/allocationpolicies.dra-operator.io"
 STOCK = ("claims", "binding", "kubelet")
@@ -133,14 +135,36 @@ async def test_sigterm_twice_before_it_has_synced_is_an_orderly_end_as_well(
         assert "InvalidStateError" not in operator.log
 
 
-async def test_when_its_own_kind_goes_it_says_so_in_a_sentence_and_ends_with_status_1(tmp_path: Path) -> None:
-    async with World(*STOCK) as here, process(here, tmp_path) as operator:
-        await operator.logged("synced with Kubernetes")
-        await here.user.request("DELETE", CRD_PATH)
-        here.server.end_watches()  # as the real one does for a kind that goes
-        await operator.logged("AllocationPolicy.*kubectl apply -k crds.*ends")
-        _, rest = await operator.process.communicate()
-        assert operator.process.returncode == 1
+class Watched(Fault):
+    """Harmless: tells when a kind is watched."""
+
+    def __init__(self, resource: str) -> None:
+        super().__init__(verbs=frozenset({"watch"}), resource=resource)
+        self.begins = asyncio.Event()
+
+    def matches(self, call: Call) -> bool:
+        """Whether this request is hit."""
+        if found := super().matches(call):
+            self.begins.set()
+        return found
+
+
+@pytest.mark.parametrize("is_watched", [False, True])
+async def test_when_its_own_kind_goes_it_says_so_in_a_sentence_and_ends_with_status_1(
+    tmp_path: Path, *, is_watched: bool
+) -> None:
+    async with World(*STOCK) as here:
+        watched = Watched("allocationpolicies")
+        here.server.faults.add(watched)
+        async with process(here, tmp_path) as operator:
+            await operator.logged("synced with Kubernetes")
+            if is_watched:
+                await watched.begins.wait()
+            await here.user.request("DELETE", CRD_PATH)
+            here.server.end_watches()  # as the real one does for a kind that goes
+            await operator.logged("AllocationPolicy.*kubectl apply -k crds.*ends")
+            _, rest = await operator.process.communicate()
+            assert operator.process.returncode == 1
         log = operator.log + rest.decode()
         assert "Traceback" not in log
         assert log.count(" ERROR ") == 1
