@@ -29,6 +29,7 @@ from dra_operator.controllers.settling import Settling
 from dra_operator.controllers.sink import ModelSink
 from dra_operator.controllers.sweeper import Sweeper
 from dra_operator.controllers.takeover import Takeover
+from dra_operator.controllers.twins import TwinController
 from dra_operator.controllers.worker import Loop
 from dra_operator.controllers.workqueue import WorkQueue
 from dra_operator.features import DEFAULT_1_37
@@ -106,6 +107,7 @@ class Brain:
         if settings.generates:
             self._add("claims", ClaimGenerator(parts, self._queue(), self.committer), settings.max_writes)
             self._add("release", ClaimReleaser(parts, self._queue(), self.committer), settings.max_writes)
+            self._add("twins", TwinController(parts, self._queue(), self.committer), 1)
 
     def start(self, cluster: Cluster) -> None:
         """The model is synced: look at everything once, then follow changes."""
