@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dra_operator.controllers.names import digest
+from dra_operator.model import ResourceClaim, from_object
 from tests.e2e.fleet import PCIE_ROOT, Fleet, claims_of, gates
 from tests.e2e.harness.objects import claim_template, device, exactly, node, pod
 
@@ -68,6 +70,28 @@ def assert_as_stock_would_write_it(claim: Object, served: Object, fleet: Fleet) 
     assert metadata["finalizers"] == [FINALIZER]
     assert metadata["annotations"][POD_CLAIM_NAME] == "gpu"
     assert [(owner["kind"], owner["uid"]) for owner in metadata["ownerReferences"]] == [("Pod", uid)]
+
+
+def test_the_mark_still_names_what_the_server_stored(fleet: Fleet) -> None:
+    """Take-back and the sweeper go by it: nothing that the server fills in or prints anew may change the digest."""
+    fleet.plain(1)
+    fleet.own("gpu")
+    odd = {"text": "é", "number": 1.50, "large": 10**17, "nested": {"b": [], "a": None}}
+    config = [{"requests": ["gpu"], "opaque": {"driver": fleet.name("gpu"), "parameters": odd}}]
+    tolerations = [{"key": "example.com/worn", "effect": "NoSchedule"}]
+    request = exactly("gpu", fleet.name("gpu"), tolerations=tolerations)
+    fleet.workspace.apply(
+        claim_template("one-gpu", request, config=config), pod("train", templates={"gpu": "one-gpu"})
+    )
+
+    fleet.running("train")
+    (stored,) = claims_of(fleet.workspace.kubectl, "train")
+    claim = from_object(ResourceClaim, stored)
+
+    assert claim.status.allocation is not None
+    assert claim.status.allocation.devices.config != ()
+    assert claim.status.allocation.devices.results[0].tolerations[0].operator == "Equal"
+    assert claim.metadata.annotations[MARK] == digest(claim.status.allocation)
 
 
 def test_describe_tells_how_a_served_pod_came_to_its_node(fleet: Fleet) -> None:
