@@ -88,6 +88,7 @@ def test_status_tells_pools_devices_and_use(fleet: Fleet) -> None:
         "Ready": "True",
         "Enforced": "True",
         "Settling": "False",
+        "PoolsUsable": "True",
     }
     assert columns[1:7] == ["FirstFit", "1", "2", "1", "True", "Allocating"]
 
