@@ -13,6 +13,7 @@ from dra_operator import __version__
 from dra_operator.errors import DraError, InvalidSettings
 from dra_operator.settings import build, options
 
+from .ending import ends_for_sure
 from .logs import set_up
 from .operator import run_operator
 
@@ -38,7 +39,7 @@ def run(**flags: Any) -> None:
         raise click.UsageError(str(error)) from error
     set_up(settings.level, settings.log_format)
     try:
-        status = asyncio.run(run_operator(settings))
+        status = asyncio.run(ends_for_sure(run_operator(settings)))
     except InvalidSettings as error:
         raise click.UsageError(str(error)) from error
     except DraError as error:
