@@ -7,8 +7,10 @@ object's status. Called by `app` only.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import logging
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import kopf
@@ -122,12 +124,19 @@ def _login(registry: kopf.OperatorRegistry, credentials: Credentials) -> None:
         )
 
 
-class _Everybody(set[Any]):
-    """A set that every task is in. Kopf waits for, then cancels, all tasks of the loop that it was not told to leave alone."""
+KOPF = str(Path(kopf.__file__).parent)
 
-    def __contains__(self, _: object) -> bool:
-        """Whatever it is."""
-        return True
+
+class _Ours(set[Any]):
+    """All tasks but Kopf's. At its end Kopf waits for, then cancels, the tasks of the loop that it was not told to leave alone.
+
+    Its own must not be among them: one whose cancellation got lost in a broken connection would keep the process alive.
+    """
+
+    def __contains__(self, task: object) -> bool:
+        """Whether the task runs other code than Kopf's."""
+        code = getattr(task.get_coro(), "cr_code", None) if isinstance(task, asyncio.Task) else None
+        return code is None or not code.co_filename.startswith(KOPF)
 
 
 async def run_kopf(
@@ -149,4 +158,4 @@ async def run_kopf(
         registry=registry, settings=settings, clusterwide=True, stop_flag=stop, ready_flag=ready
     )
     started()
-    await kopf.run_tasks(tasks, ignored=_Everybody())
+    await kopf.run_tasks(tasks, ignored=_Ours())

@@ -29,8 +29,14 @@ class JsonFormatter(logging.Formatter):
 
 
 def is_news(record: logging.LogRecord) -> bool:
-    """Whether a record is worth a line: Kopf's tracebacks are not, each of its failing tasks logs one; we tell of the failure once."""
-    return not (record.exc_info and record.name.startswith(("kopf._core.", "kopf._cogs.")))
+    """Whether a record is worth a line.
+
+    Kopf's tracebacks are not: each of its failing tasks logs one, we tell of the failure once. Nor is that it finds its own connections
+    closed when it ends.
+    """
+    if not record.name.startswith(("kopf._core.", "kopf._cogs.")):
+        return True
+    return not record.exc_info and "Connector is closed" not in record.getMessage()
 
 
 def set_up(level: int, style: str) -> None:
