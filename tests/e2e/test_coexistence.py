@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from tests.e2e.fleet import Object
     from tests.e2e.harness.workspace import Workspace
 
-KUBERNETES_FINALIZER = "resource.kubernetes.io/delete-protection"
 OUR_MANAGER = "dra-operator"
 
 

@@ -15,9 +15,6 @@ from dra_operator.model import FINALIZER, to_object
 if TYPE_CHECKING:
     from dra_operator.model import AllocationResult, PoolSelector, ResourceClaim
 
-FIELD_MANAGER = "dra-operator"
-"""Field manager of applies, component of events."""
-
 MARK = "dra-operator.io/allocated"
 """Annotation: the allocation of this claim is ours, and which one it is (a digest of the results)."""
 

@@ -75,11 +75,6 @@ class WorkQueue:
         """Whether nothing waits, nothing is processed, and no timer runs."""
         return not (self._dirty or self._processing or self._timers)
 
-    @property
-    def is_closed(self) -> bool:
-        """Whether `close` was called."""
-        return self._closed
-
     def add(self, key: str) -> None:
         """Look at the key again, soon."""
         if self._closed or key in self._dirty:

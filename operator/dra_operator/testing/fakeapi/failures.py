@@ -192,8 +192,3 @@ def too_new(wanted: int, current: int) -> StatusError:
     cause = Cause("", "ResourceVersionTooLarge", "Too large resource version")
     message = f"Timeout: Too large resource version: {wanted}, current: {current}"
     return StatusError(504, "Timeout", message, causes=(cause,), retry_after=1)
-
-
-def internal(message: str) -> StatusError:
-    """500 without a reason that a client could act on."""
-    return StatusError(500, "InternalError", message)
