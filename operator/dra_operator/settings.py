@@ -54,7 +54,6 @@ class Settings:
     Attributes:
         kubeconfig: a file; None means the service account of the pod we run in, else the usual places.
         context: of the kubeconfig; None is its current one.
-        namespace: the operator's own.
         mode: `cooperate` or `replace`.
         generate_claims: `never` or `always`.
         settle_seconds: age of a DeviceTaintRule before its pool is allocated from.
@@ -66,7 +65,6 @@ class Settings:
 
     kubeconfig: str | None = None
     context: str | None = None
-    namespace: str = "dra-operator"
     mode: Mode = Mode.COOPERATE
     generate_claims: GenerateClaims = GenerateClaims.NEVER
     settle_seconds: float = 15.0
@@ -143,7 +141,6 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "Kubeconfig file; default: the pod's service account, else $KUBECONFIG and ~/.kube/config.",
     ),
     _option("--context", "Context of the kubeconfig."),
-    _option("--namespace", "The operator's own namespace.", _DEFAULTS.namespace),
     _option(
         "--mode",
         "cooperate: stock parts serve what is not ours. replace: they are switched off.",
