@@ -66,7 +66,7 @@ def test_deleted_while_it_waits_for_a_device(fleet: Fleet) -> None:
     assert at_rest(fleet) == []
 
 
-def test_deleted_while_its_pool_settles(fleet: Fleet) -> None:
+def test_deleted_while_another_gate_holds_it(fleet: Fleet) -> None:
     """Servable, and gated all the same: another gate holds it. Nothing was taken for it."""
     kubectl = fleet.workspace.kubectl
     fleet.workspace.apply(pod("held", templates=GPU, gates=["example.com/quota"]))
