@@ -5,17 +5,19 @@ explain. `allocate` is the entry, `state` what goes in, `reporter` what comes ou
 """
 
 from .allocate import Allocator
-from .matcher import bound_driver, request_matches
+from .matcher import bound_driver, matcher_of, request_matches
 from .nodes import node_matches, selector_matches
-from .pools import pool_problem
+from .pools import Candidate, pool_problem, view_of
 from .reporter import SILENT, Collector, Rejection, Reporter, RequestRef, Why
 from .state import AllocatedState, Inputs, Options, SharedDeviceId, SliceList, SliceSource
-from .taints import tolerates, untolerated
+from .taints import taint_text, tolerates, untolerated
+from .unbuilt import device_needs, gate_of
 
 __all__ = [
     "SILENT",
     "AllocatedState",
     "Allocator",
+    "Candidate",
     "Collector",
     "Inputs",
     "Options",
@@ -27,10 +29,15 @@ __all__ = [
     "SliceSource",
     "Why",
     "bound_driver",
+    "device_needs",
+    "gate_of",
+    "matcher_of",
     "node_matches",
     "pool_problem",
     "request_matches",
     "selector_matches",
+    "taint_text",
     "tolerates",
     "untolerated",
+    "view_of",
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_operator.allocator.state import AllocatedState, SharedDeviceId
+from dra_operator.allocator import AllocatedState, SharedDeviceId
 from dra_operator.model import DeviceId, ResourceClaim
 from dra_operator.quantity import Quantity
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from dra_operator.allocator.state import AllocatedState
+    from dra_operator.allocator import AllocatedState
     from dra_operator.model import AllocationResult, DeviceId, PoolId, Value
 
 

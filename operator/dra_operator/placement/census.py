@@ -11,11 +11,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from dra_operator.allocator import Rejection, Why, untolerated
-from dra_operator.allocator.matcher import matcher_of
-from dra_operator.allocator.pools import Candidate
-from dra_operator.allocator.taints import taint_text
-from dra_operator.allocator.unbuilt import device_needs, gate_of
+from dra_operator.allocator import (
+    Candidate,
+    Rejection,
+    Why,
+    device_needs,
+    gate_of,
+    matcher_of,
+    taint_text,
+    untolerated,
+)
 from dra_operator.errors import CelError, InvalidInput
 from dra_operator.model import ExactDeviceRequest
 

@@ -14,8 +14,16 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace as replace_fields
 
-from dra_operator.allocator import SILENT, AllocatedState, Allocator, Collector, Options, RequestRef, Why
-from dra_operator.allocator.pools import view_of
+from dra_operator.allocator import (
+    SILENT,
+    AllocatedState,
+    Allocator,
+    Collector,
+    Options,
+    RequestRef,
+    Why,
+    view_of,
+)
 from dra_operator.errors import CelError, NodeFailure, NoSolution, SearchLimitReached, Unsatisfied
 from dra_operator.model import POD_CLAIM_NAME
 
