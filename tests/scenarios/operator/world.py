@@ -29,6 +29,7 @@ DRA = "resource.k8s.io"
 PATHS = {
     "pod": "/api/v1/namespaces/default/pods",
     "claim": "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims",
+    "template": "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates",
     "policy": "/apis/dra-operator.io/v1alpha1/allocationpolicies",
     "rule": "/apis/resource.k8s.io/v1/devicetaintrules",
     "slice": "/apis/resource.k8s.io/v1/resourceslices",
@@ -40,8 +41,8 @@ PATIENCE = 10.0
 class Trap(Fault):
     """A fault that tells when it strikes, before the request is served."""
 
-    def __init__(self, resource: str, **how: Any) -> None:
-        super().__init__(verbs=frozenset({"patch"}), resource=resource, **how)
+    def __init__(self, resource: str, verb: str = "patch", **how: Any) -> None:
+        super().__init__(verbs=frozenset({verb}), resource=resource, **how)
         self.sprung = asyncio.Event()
 
     def matches(self, call: Call) -> bool:
@@ -55,8 +56,8 @@ class Trap(Fault):
 class Interloper(Fault):
     """Does something to the cluster just before the operator's next write of a kind is served."""
 
-    def __init__(self, resource: str, deed: Any) -> None:
-        super().__init__(verbs=frozenset({"patch"}), resource=resource)
+    def __init__(self, resource: str, deed: Any, verb: str = "patch") -> None:
+        super().__init__(verbs=frozenset({verb}), resource=resource)
         self.deed = deed
 
     def matches(self, call: Call) -> bool:
@@ -98,6 +99,15 @@ class World:
 
     async def start(self, *, without: str = "") -> Operator:
         """Start the operator and wait until it decides; one kind may be hidden from it."""
+        operator = await self.begin(without=without)
+        assert self._task is not None
+        ready = asyncio.create_task(operator.ready.wait())
+        await asyncio.wait([ready, self._task], return_when=asyncio.FIRST_COMPLETED)
+        assert ready.done(), self._task
+        return operator
+
+    async def begin(self, *, without: str = "") -> Operator:
+        """Start the operator, and wait for nothing."""
         self._api = Api.at(self.server.url)
         found = await discover(self._api)
         kinds = {name: kind for name, kind in found.kinds.items() if name != without}
@@ -105,9 +115,6 @@ class World:
         self.operator = Operator(build(**self.flags), self._api, Served(found.server_version, kinds, missing))
         self.operator.cluster.on_change(lambda _: self._changed.set())
         self._task = asyncio.create_task(self.operator.run())
-        ready = asyncio.create_task(self.operator.ready.wait())
-        await asyncio.wait([ready, self._task], return_when=asyncio.FIRST_COMPLETED)
-        assert ready.done(), self._task
         return self.operator
 
     async def stop(self) -> int:
@@ -143,9 +150,9 @@ class World:
         async with asyncio.timeout(PATIENCE):
             await trap.sprung.wait()
 
-    def trap(self, resource: str, **how: Any) -> Trap:
-        """Set a trap for the next patch of a resource."""
-        made = Trap(resource, **how)
+    def trap(self, resource: str, verb: str = "patch", **how: Any) -> Trap:
+        """Set a trap for the next patch of a resource, or another verb."""
+        made = Trap(resource, verb, **how)
         self.server.faults.add(made)
         return made
 
