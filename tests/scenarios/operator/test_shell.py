@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from http import HTTPStatus
 
 import aiohttp
+import pytest
+
+from dra_operator.testing.fakeapi.faults import Fault, unavailable
 
 from .objects import by_name, by_template, claim, device_class, node, pod, policy, slice_, template
-from .world import World, world
+from .world import PATIENCE, World, world
 
 CLUSTER = (node("n1"), slice_("n1", 2), device_class(), policy(), template(), claim("mine"))
 STOCK = ("claims", "binding", "kubelet")
@@ -59,6 +64,45 @@ async def test_ready_only_when_all_kinds_are_known() -> None:
         assert (await get(here, "/healthz"))[0] == 200
 
 
+async def until_ready_says(here: World, status: int, unsynced: list[str]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        answer = await readiness(here)
+        while answer != (status, unsynced):
+            await asyncio.sleep(0.02)  # HTTP tells of no changes
+            answer = await readiness(here)
+
+
+async def readiness(here: World) -> tuple[int, list[str]]:
+    """Status of `/readyz` and the kinds that it names; nothing before it listens."""
+    assert here.operator is not None
+    if not here.operator.endpoints.port:
+        return 0, []
+    status, text = await get(here, "/readyz")
+    return status, json.loads(text)["unsynced"]
+
+
+@pytest.mark.parametrize(
+    ("plural", "kind"),
+    [
+        pytest.param("resourceslices", "ResourceSlice", id="a kind of our own feeds"),
+        pytest.param("deviceclasses", "DeviceClass", id="a kind that Kopf feeds"),
+    ],
+)
+async def test_a_kind_that_cannot_be_listed_is_named_and_nothing_is_decided_before(
+    plural: str, kind: str
+) -> None:
+    async with World(*STOCK) as here:
+        here.add(*CLUSTER, pod("web", by_name("mine")))
+        here.server.faults.add(Fault(unavailable(), verbs=frozenset({"list"}), resource=plural, times=1000))
+        await here.begin()
+        await until_ready_says(here, HTTPStatus.SERVICE_UNAVAILABLE, [kind])
+        assert (await get(here, "/healthz"))[0] == HTTPStatus.OK
+        assert (here.devices(), here.is_gated("web")) == ({}, True)
+        here.server.faults.clear()
+        await until_ready_says(here, HTTPStatus.OK, [])
+        await here.until(lambda: here.node_of("web"))
+
+
 async def test_metrics_are_served() -> None:
     async with world(*STOCK, objects=CLUSTER) as here:
         here.add(pod("web", by_template("gpu")))
@@ -67,6 +111,7 @@ async def test_metrics_are_served() -> None:
         status, text = await get(here, "/metrics")
         assert status == 200
         assert 'dra_operator_allocations_total{result="committed"} 1.0' in text
+        assert "dra_operator_pod_release_duration_seconds_count 1.0" in text
         assert 'dra_operator_writes_total{code="200",resource="pods",verb="patch"} 1.0' in text
 
 
