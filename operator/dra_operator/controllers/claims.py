@@ -165,6 +165,8 @@ class ClaimGenerator:
         settled = pod_claim.resolution in {Resolution.FOUND, Resolution.NOT_NEEDED, Resolution.UNKNOWN}
         if settled or entry.resource_claim_template_name is None:
             return None
+        if pod_claim.resolution is Resolution.FOREIGN:
+            logger.warning("%s; it gets a claim of its own", pod_claim.message)
         try:
             claim = await self._existing(pod, entry.name)
             if claim is None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_operator.metrics import CLAIMS_GENERATED
+from dra_operator.testing.fakeapi.failures import StatusError
 from dra_operator.testing.fakeapi.faults import Fault, unavailable
 
 from .objects import by_template, device_class, node, pod, policy, slice_, template
@@ -106,3 +108,75 @@ async def test_an_allocated_claim_is_reserved_for_a_pod_that_is_bound_already_c5
     async with world(objects=CLUSTER, generate_claims="always") as here:
         here.add(pod("static", by_template("gpu"), gates=(), nodeName="n1"))
         await here.until(lambda: here.claims and here.devices_of("static") == ["gpu.example.com/n1/dev-0"])
+
+
+QUOTA = StatusError(
+    403, "Forbidden", 'resourceclaims is forbidden: exceeded quota: "claims", used: 1, limited: 1'
+)
+TAKEN = StatusError(409, "AlreadyExists", 'resourceclaims "web-gpu-aaaaa" already exists')
+CREATE = frozenset({"create"})
+
+
+def generated(here: World, status: str) -> float:
+    assert here.operator is not None
+    return here.operator.metrics.value(CLAIMS_GENERATED, status)
+
+
+async def test_a_quota_that_refuses_a_claim_is_told_and_one_claim_made_once_it_allows_it_c29_c60() -> None:
+    async with world(objects=CLUSTER, generate_claims="always") as here:
+        here.server.faults.add(Fault(QUOTA, verbs=CREATE, resource="resourceclaims", times=1000))
+        here.add(held("web", by_template("gpu")))
+        await here.until(lambda: here.messages("FailedResourceClaimCreation", "web"))
+        told = here.messages("FailedResourceClaimCreation", "web")[0]
+        assert told.startswith("PodResourceClaim gpu: ")
+        assert "exceeded quota" in told
+        assert here.claims == {}
+        here.server.faults.clear()
+        await here.until(lambda: recorded(here, "web"))
+        await here.settle()
+        assert list(here.claims) == [recorded(here, "web")["gpu"]]
+
+
+async def test_a_name_that_is_taken_counts_as_a_failure_and_is_tried_again_c28() -> None:
+    async with world(objects=CLUSTER, generate_claims="always") as here:
+        here.server.faults.add(Fault(TAKEN, verbs=CREATE, resource="resourceclaims"))
+        here.add(held("web", by_template("gpu")))
+        await here.until(lambda: recorded(here, "web"))
+        await here.settle()
+        assert (generated(here, "failure"), generated(here, "success")) == (1, 1)
+        assert list(here.claims) == [recorded(here, "web")["gpu"]]
+
+
+async def test_a_recorded_claim_of_another_pod_is_replaced_by_one_of_its_own_c11_c21() -> None:
+    async with world(objects=CLUSTER, generate_claims="always") as here:
+        here.add(held("first", by_template("gpu")))
+        await here.until(lambda: recorded(here, "first"))
+        theirs = recorded(here, "first")["gpu"]
+        await here.kill()
+        here.add(held("web", by_template("gpu")))
+        entries = [{"name": "gpu", "resourceClaimName": theirs}]
+        await here.patch("pod", "web", {"status": {"resourceClaimStatuses": entries}}, "status")
+        await here.start()
+        await here.until(lambda: recorded(here, "web")["gpu"] != theirs)
+        await here.settle()
+        own = recorded(here, "web")["gpu"]
+        assert sorted(here.claims) == sorted([theirs, own])
+        assert (
+            here.claims[own]["metadata"]["ownerReferences"][0]["uid"] == here.pods["web"]["metadata"]["uid"]
+        )
+        assert recorded(here, "first") == {"gpu": theirs}
+
+
+async def test_a_template_that_goes_after_the_creation_changes_no_claim_c24() -> None:
+    async with world(objects=CLUSTER, generate_claims="always") as here:
+        here.add(held("web", by_template("gpu")))
+        await here.until(lambda: recorded(here, "web"))
+        await here.settle()
+        before = here.claims
+        await here.delete("template", "gpu")
+        assert here.operator is not None
+        templates = here.operator.cluster.templates
+        await here.until(lambda: not templates)
+        await here.settle()
+        assert here.claims == before
+        assert here.messages("FailedResourceClaimCreation", "web") == []
