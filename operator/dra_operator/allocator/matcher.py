@@ -154,7 +154,7 @@ def not_selectable(features: Features, view: View, matcher: Matcher, position: i
 
     Raises:
         CelError: a selector fails on it.
-        InvalidPool: its own node selector cannot be parsed.
+        InvalidPool: its own node selector cannot be parsed; `pools` lets only strict views come so far.
     """
     candidate = view.candidates[position]
     if candidate.device.binding_conditions and not features.device_binding_and_status:

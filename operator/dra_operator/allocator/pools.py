@@ -121,7 +121,7 @@ def _pools(source: SliceSource, node: Node, features: Features, *, strict: bool)
     for slices in (source.on_node(node.name), source.shared()):
         for slice_ in slices:
             try:
-                relevant = _is_relevant(slice_, node, features)
+                relevant = _is_relevant(slice_, node, features, strict=strict)
             except InvalidInput as error:
                 broken[slice_.pool_id] = (
                     f"failed to parse node selector of slice {slice_.metadata.name}: {error}"
@@ -152,16 +152,20 @@ def _collect(groups: dict[PoolId, list[ResourceSlice]], slice_: ResourceSlice) -
         kept.append(slice_)
 
 
-def _is_relevant(slice_: ResourceSlice, node: Node, features: Features) -> bool:
-    """Whether the node can use the slice (alloc P-2…P-6)."""
+def _is_relevant(slice_: ResourceSlice, node: Node, features: Features, *, strict: bool) -> bool:
+    """Whether the node can use the slice (alloc P-2…P-6).
+
+    Upstream looks at devices up to the first for the node, and a later one whose selector cannot be parsed fails the pod in the search. Unless
+    strict, all are parsed here: what is wrong with one stays with its pool.
+    """
     spec = slice_.spec
     if not _is_understood(slice_, features):
         return False
+    matches = (node_matches(node, device) for device in spec.devices if spec.per_device_node_selection)
+    lazy = matches if strict else iter(list(matches))
     if spec.node_name or spec.all_nodes or spec.node_selector is not None:
         return node_matches(node, spec)
-    if spec.per_device_node_selection:
-        return any(node_matches(node, device) for device in spec.devices)
-    return False
+    return any(lazy)
 
 
 def _is_understood(slice_: ResourceSlice, features: Features) -> bool:

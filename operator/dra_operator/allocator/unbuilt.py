@@ -37,7 +37,7 @@ def device_needs(features: Features, slice_: ResourceSlice, device: Device) -> s
 
 
 def _device_switches(features: Features, slice_: ResourceSlice, device: Device) -> Iterator[str]:
-    if features.partitionable_devices and (slice_.spec.per_device_node_selection or device.consumes_counters):
+    if features.partitionable_devices and device.consumes_counters:
         yield "partitionable_devices"
     if features.consumable_capacity and _is_consumable(device):
         yield "consumable_capacity"

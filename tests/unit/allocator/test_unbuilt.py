@@ -64,24 +64,21 @@ def test_devices_that_draw_on_counters() -> None:
     )
 
 
-def test_slices_with_per_device_node_selection() -> None:
+def test_devices_that_draw_on_counters_and_name_their_nodes() -> None:
+    """Node selection per device is built, what its gate also stands for is not."""
     slice_ = make.resource_slice(
         "s",
         DRIVER,
-        [{"name": "here", "nodeName": "n1"}, {"name": "there", "nodeName": "n2"}],
+        [{"name": "part", "nodeName": "n1", **COUNTERS}, {"name": "plain", "nodeName": "n1"}],
+        pool="n1",
         perDeviceNodeSelection=True,
+        resourceSliceCount=2,
     )
     collector = Collector()
-    with pytest.raises(NoSolution):
-        allocate(inputs([slice_]), claim(request("r")), reporter=collector)
-    reasons = {
-        device.device: rejection
-        for device, rejection in collector.devices[RequestRef("default/c", "r")].items()
-    }
-    assert reasons == {
-        "here": Rejection(Why.NOT_BUILT, "DRAPartitionableDevices"),
-        "there": Rejection(Why.NODE),
-    }
+    assert allocate(inputs([slice_, SETS]), claim(request("r")), reporter=collector) == [["plain"]]
+    assert list(collector.devices[RequestRef("default/c", "r")].values()) == [
+        Rejection(Why.NOT_BUILT, "DRAPartitionableDevices")
+    ]
 
 
 @pytest.mark.parametrize(
