@@ -39,6 +39,8 @@ OPERATOR = (
     "--http-host=127.0.0.1",
     "--http-port=0",
 )
+LIMIT = 60.0
+"""Seconds that the whole may take; that it is quick is part of what it shows."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -83,6 +85,7 @@ async def perform(home: Path, screen: Screen) -> None:
             await with_operator(home, stage, group)
             for watch in watches:
                 watch.cancel()
+    check_time(screen.seconds)
     screen.step("What was shown")
     screen.table(("POD", "NODE", "DEVICES", "OUTCOME"), story.summary(stage))
     where = MANIFESTS.relative_to(Path.cwd()) if MANIFESTS.is_relative_to(Path.cwd()) else MANIFESTS
@@ -90,6 +93,19 @@ async def perform(home: Path, screen: Screen) -> None:
         f"Each step was checked against the API. Done in {screen.seconds:.0f} s; nothing is left running. "
         f"The manifests are in {where}."
     )
+
+
+def check_time(seconds: float) -> None:
+    """Everything happened; it shall also have been quick.
+
+    Raises:
+        DemoFailed: it took longer than `LIMIT`.
+    """
+    if seconds > LIMIT:
+        raise DemoFailed(
+            f"everything happened as told, but it took {seconds:.0f} s and shall take {LIMIT:.0f} s at most; "
+            "is this machine busy with something else?"
+        )
 
 
 async def with_operator(home: Path, stage: Stage, group: asyncio.TaskGroup) -> None:
