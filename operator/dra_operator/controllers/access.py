@@ -1,7 +1,7 @@
 """What controllers need of the API server: read one object afresh, and write so that the model knows at once.
 
-Every write carries the uid and resourceVersion of the object that it was computed from, and its answer is put into the model
-("assumed", architecture section 3). Wraps `kube`; must not decide anything.
+Every patch carries the uid and resourceVersion of the object that it was computed from, every deletion and apply at least the uid
+(they say why), and the answer is put into the model ("assumed", architecture section 3). Wraps `kube`; must not decide anything.
 """
 
 from __future__ import annotations
@@ -159,19 +159,33 @@ class Access:
         self._model.assume(answer)
         return answer
 
-    async def delete(self, kind: str, obj: Kubernetes) -> None:
-        """Delete exactly this object, whatever its version; gone already is as good.
+    async def delete(self, kind: str, obj: Kubernetes, *, any_version: bool = False) -> None:
+        """Delete exactly this object in the version that `obj` is; gone already is as good.
 
         The model learns of it by the feed: a finalizer may keep the object.
+
+        Args:
+            kind: of the object.
+            obj: as it was when its end was decided.
+            any_version: only where the decision came of something else than the object's own state.
+
+        Raises:
+            ApiConflict: it changed since, so that it may be in use by now (cp C-65), or is another one.
         """
         meta = obj.metadata
+        version = None if any_version else meta.resource_version
         try:
-            await self._writer.delete(kind, meta.namespace, meta.name, uid=meta.uid)
+            await self._writer.delete(kind, meta.namespace, meta.name, uid=meta.uid, resource_version=version)
         except ApiNotFound:
             return
 
     async def apply(self, kind: str, obj: K, body: Mapping[str, Any], *, subresource: str = "") -> K:
-        """Server-side apply onto an object that must still be the one of that uid."""
+        """Server-side apply onto an object that must still be the one of that uid, in any version.
+
+        Upstream records claims by a forced apply (cp C-40), and so do we: it says what our fields have to be, whatever happened to
+        the others. Others write pods often; a resourceVersion would make conflicts of those writes and protect nothing of theirs, as
+        only the entries that we name are set. Another claim that somebody recorded for such an entry in between is overwritten.
+        """
         meta = obj.metadata
         owned = {**body, "metadata": {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid}}
         answer = await self._writer.apply(kind, meta.namespace, meta.name, owned, subresource=subresource)

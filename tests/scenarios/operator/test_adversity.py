@@ -2,45 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from dra_operator.controllers.sink import ModelSink
 from dra_operator.errors import ApiConflict
 from dra_operator.kube.writer import Writer
 from dra_operator.testing.fakeapi.faults import Fault, unavailable
 
+from .lag import Lag
 from .objects import by_name, claim, device_class, node, pod, policy, requests, slice_, template
 from .world import Interloper, World, world
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from dra_operator.model import Value
 
 CLUSTER = (node("n1"), slice_("n1", 2), device_class(), policy(), template(), claim("mine"), claim("also"))
 STOCK = ("claims", "binding", "kubelet")
 PATCH = frozenset({"patch"})
-
-
-class Lag:
-    """The feed of one kind stands still while `holds`."""
-
-    def __init__(self, patcher: pytest.MonkeyPatch, kind: str) -> None:
-        self.holds = False
-        apply, take = ModelSink.apply, ModelSink.take
-
-        def slow_apply(sink: ModelSink, event: str, obj: Value) -> None:
-            if not (self.holds and type(obj).__name__ == kind):
-                apply(sink, event, obj)
-
-        def slow_take(sink: ModelSink, which: str, event: str | None, raw: Mapping[str, Any]) -> None:
-            if not (self.holds and which == kind):
-                take(sink, which, event, raw)
-
-        patcher.setattr(ModelSink, "apply", slow_apply)
-        patcher.setattr(ModelSink, "take", slow_take)
 
 
 async def cordon(here: World, name: str) -> None:

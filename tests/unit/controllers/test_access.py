@@ -28,6 +28,7 @@ class Server:
     def __init__(self, stored: Value | None, answer: Value | None) -> None:
         self.stored = stored
         self.answer = answer
+        self.deleted: list[tuple[str, str | None]] = []
 
     async def get(self, kind: str, namespace: str, name: str) -> Value:
         if self.stored is None:
@@ -66,7 +67,8 @@ class Server:
     async def delete(
         self, kind: str, namespace: str, name: str, *, uid: str, resource_version: str | None = None
     ) -> None:
-        raise NotImplementedError((kind, namespace, name, uid, resource_version))
+        del kind, namespace, name
+        self.deleted.append((uid, resource_version))
 
 
 def world(*, stored: Value | None, answer: Value | None) -> tuple[Access, Cluster]:
@@ -112,3 +114,19 @@ async def test_last_finalizer_off_a_deleted_object_ends_it() -> None:
     await access.patch("ResourceClaim", claim(), {"metadata": {"finalizers": []}})
 
     assert cluster.is_gone("ResourceClaim", "u")
+
+
+async def test_deletion_names_the_version_that_was_judged_c65() -> None:
+    server = Server(claim(), None)
+
+    await Access(server, server, Cluster()).delete("ResourceClaim", claim(4))
+
+    assert server.deleted == [("u", "4")]
+
+
+async def test_deletion_that_another_object_decided_names_the_uid_only() -> None:
+    server = Server(claim(), None)
+
+    await Access(server, server, Cluster()).delete("ResourceClaim", claim(4), any_version=True)
+
+    assert server.deleted == [("u", None)]
