@@ -124,6 +124,5 @@ class TwinController:
         current = await self._access.fresh(CLAIM, claim)
         if current is None or current.is_allocated or current.status.reserved_for:
             return  # somebody uses it after all
-        await self._access.delete(CLAIM, current)
-        await self._committer.deallocate(current)  # no devices left: the finalizer goes
+        await self._access.delete(CLAIM, current)  # `release` takes the finalizer off (C-63)
         logger.info("ResourceClaim %s was generated twice for pod %s and is removed", claim.key, pod.key)
