@@ -1,4 +1,4 @@
-"""Fails if `operator/` could shadow the standard library's `operator` module.
+"""Fails if `operator/` could shadow the standard library's `operator` module, or holds a function of more than 60 lines.
 
 `make lint` runs it. An `operator/__init__.py`, or any module directly in `operator/`, would make the folder importable as
 `operator` from the repository root, and Python itself would break.
@@ -6,8 +6,13 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from pathlib import Path
+from typing import Final
+
+LONGEST: Final = 60
+"""Lines of a function, decorators and docstring included; no lint rule counts lines."""
 
 
 def strays(source: Path) -> list[Path]:
@@ -17,15 +22,34 @@ def strays(source: Path) -> list[Path]:
     )
 
 
+def long_functions(source: Path) -> list[str]:
+    """`path:line: name has N lines` for each function in `source` that is too long."""
+    return [
+        f"{path}:{function.lineno}: {function.name} has {lines} lines, more than {LONGEST}"
+        for path in sorted(source.rglob("*.py"))
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (lines := _lines(function)) > LONGEST
+    ]
+
+
+def _lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    first = min([function.lineno, *(decorator.lineno for decorator in function.decorator_list)])
+    return (function.end_lineno or first) - first + 1
+
+
 def main() -> int:
     """Exit status: 0 when the folder is clean, 1 with a message otherwise."""
-    found = strays(Path(__file__).resolve().parent.parent / "operator")
+    source = Path(__file__).resolve().parent.parent / "operator"
+    found, long = strays(source), long_functions(source)
     for path in found:
         print(
             f"{path}: operator/ is a source folder; move this module into operator/dra_operator/",
             file=sys.stderr,
         )
-    return 1 if found else 0
+    for line in long:
+        print(line, file=sys.stderr)
+    return 1 if found or long else 0
 
 
 if __name__ == "__main__":
