@@ -22,7 +22,10 @@ from .running import Tally, run
     "files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option(
-    "--max-steps", type=int, default=None, help="Search steps per case; the product's default when not given."
+    "--max-steps",
+    type=int,
+    default=None,
+    help="Search steps per case; the product's default, or what upstream took, when not given.",
 )
 def main(files: tuple[Path, ...], max_steps: int | None) -> None:
     """Run the cases of all files."""

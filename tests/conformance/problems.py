@@ -75,6 +75,7 @@ class Case:
     Attributes:
         required: gates that the case says it needs; None when it does not say.
         expected_product: what the product answers where its scopes of errors differ from upstream's.
+        steps: search steps that upstream took for its answer, which is how far it must be possible to follow; 0 if unknown.
     """
 
     id: str
@@ -83,6 +84,7 @@ class Case:
     required: tuple[str, ...] | None = None
     expected_product: Expected | None = None
     note: str = field(default="", compare=False)
+    steps: int = 0
 
 
 def read_cases(path: Path) -> Iterator[Case]:
@@ -109,7 +111,8 @@ def decode_case(raw: Json, name: str) -> Case:
     if "known" in raw:
         return Case(f"hard/{name}", _problem(raw["problem"]), _hard(raw))
     if "result" in raw and "problem" in raw:
-        return Case(raw.get("id", name), _problem(raw["problem"]), _recorded(raw["result"]))
+        steps = raw["result"].get("allocateOneInvocations") or 0
+        return Case(raw.get("id", name), _problem(raw["problem"]), _recorded(raw["result"]), steps=steps)
     if "expect" in raw and "claims" in raw:
         product = raw.get("expectProduct")
         return Case(

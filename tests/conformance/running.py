@@ -154,10 +154,15 @@ def verdict(case: Case, compiler: SelectorCompiler, max_steps: int | None = None
             needs=frozenset({f"an answer of upstream's (it has {'/'.join(case.expected.outcomes)})"})
         )
     before = case.problem.fingerprint()
-    answer = ask(case.problem, compiler, options_for(case.problem, max_steps))
+    answer = ask(case.problem, compiler, options_for(case.problem, max_steps or _limit(case)))
     if case.problem.fingerprint() != before:
         return Verdict("the allocator changed its inputs")
     return Verdict("" if answer.needs else difference(case.expected, answer), answer.needs)
+
+
+def _limit(case: Case) -> int:
+    """The product's limit, or what upstream, which has none, needed for its answer."""
+    return max(Options().max_steps or 0, case.steps)
 
 
 def difference(expected: Expected, answer: Answer) -> str:
