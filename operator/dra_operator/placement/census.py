@@ -27,12 +27,13 @@ from dra_operator.model import ExactDeviceRequest
 from .vocabulary import in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from dra_operator.cel.interface import SelectorCompiler
     from dra_operator.errors import DraError
     from dra_operator.features import Features
     from dra_operator.model import (
+        Device,
         DeviceClass,
         DeviceId,
         DeviceSelector,
@@ -84,6 +85,7 @@ class SliceFit:
         rejected: the others.
         unclear: how many of `usable` could not be judged.
         error: the first failure to judge a device.
+        parts: the same by the node that devices name, `SHARED` for none, where the slice leaves it to them (alloc P-4); else empty.
     """
 
     slice_: ResourceSlice
@@ -91,6 +93,7 @@ class SliceFit:
     rejected: tuple[Rejected, ...]
     unclear: int = 0
     error: DraError | None = None
+    parts: tuple[tuple[str, SliceFit], ...] = ()
 
     @property
     def matching(self) -> int:
@@ -114,7 +117,7 @@ class Fits:
 
     Args:
         by_slice: by the slice's name.
-        by_node: slices with a device that matches or could not be judged, by the node that they name, `SHARED` for none.
+        by_node: slices with a device that matches or could not be judged, by the node that they or their devices name, `SHARED` for none.
         node_names: the nodes of `by_node`, sorted.
     """
 
@@ -135,6 +138,18 @@ class Fits:
 def _rejected(device: DeviceId, refusal: Rejection) -> Rejected:
     matches, passes = refusal.why not in _MISMATCHES, refusal.why is Why.TAINT
     return Rejected(device, in_words(refusal), matches, passes)
+
+
+def _whole(slice_: ResourceSlice, parts: Mapping[str, SliceFit]) -> SliceFit:
+    found = parts.values()
+    return SliceFit(
+        slice_,
+        tuple(device for part in found for device in part.usable),
+        tuple(item for part in found for item in part.rejected),
+        sum(part.unclear for part in found),
+        next((part.error for part in found if part.error is not None), None),
+        tuple(parts.items()),
+    )
 
 
 def wish_of(request: ExactDeviceRequest | DeviceSubRequest) -> Wish:
@@ -185,16 +200,27 @@ class Census:
             old = before.get(slice_.metadata.name)
             fit = old if old is not None and old.slice_ is slice_ else self._judge_slice(judge, slice_)
             by_slice[slice_.metadata.name] = fit
-            if fit.is_relevant:
-                by_node.setdefault(slice_.spec.node_name or SHARED, []).append(fit)
+            for node, part in fit.parts or ((slice_.spec.node_name or SHARED, fit),):
+                if part.is_relevant:
+                    by_node.setdefault(node, []).append(part)
         names = tuple(sorted(name for name in by_node if name != SHARED))
         return Fits(by_slice, {node: tuple(fits) for node, fits in by_node.items()}, names)
 
     def _judge_slice(self, judge: _Judge, slice_: ResourceSlice) -> SliceFit:
+        if not slice_.spec.per_device_node_selection:
+            return self._judge_devices(judge, slice_, slice_.spec.devices)
+        homes: dict[str, list[Device]] = {}
+        for device in slice_.spec.devices:
+            homes.setdefault(device.node_name or SHARED, []).append(device)
+        return _whole(
+            slice_, {home: self._judge_devices(judge, slice_, devices) for home, devices in homes.items()}
+        )
+
+    def _judge_devices(self, judge: _Judge, slice_: ResourceSlice, devices: Iterable[Device]) -> SliceFit:
         usable: list[DeviceId] = []
         rejected: list[Rejected] = []
         errors: list[DraError] = []
-        for device in slice_.spec.devices:
+        for device in devices:
             candidate = Candidate(slice_.device_id(device), slice_, device)
             try:
                 refusal = judge(candidate)
@@ -226,6 +252,8 @@ class Census:
         features = self._features
         if candidate.device.binding_conditions and not features.device_binding_and_status:
             return Rejection(Why.GATE_OFF, gate_of("device_binding_and_status"))
+        if candidate.slice_.spec.per_device_node_selection is not None and not features.partitionable_devices:
+            return Rejection(Why.GATE_OFF, gate_of("partitionable_devices"))
         gate = device_needs(features, candidate.slice_, candidate.device)
         if gate is not None:
             return Rejection(Why.NOT_BUILT, gate)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_operator.model import OWNED_TAINT, DeviceTaintRule, from_object
+from dra_operator.model import OWNED_TAINT, DeviceTaintRule, NodeSelector, from_object
 from dra_operator.placement import Cause, Plan, Refuse, Unplaced, Verdict, Wait
 
 from .build import (
@@ -33,6 +33,8 @@ from .build import (
 if TYPE_CHECKING:
     from dra_operator.cluster import Cluster
     from dra_operator.placement import Decision
+
+ZONE_B = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["b"]}]}]}
 
 
 @pytest.fixture
@@ -614,3 +616,35 @@ def test_an_invalid_pool_is_named_also_when_its_devices_are_in_use() -> None:
 
     assert "duplicate device name gpu-0" in found.findings[0].text
     assert (found.findings[0].cause, found.verdict) == (Cause.FAULT, Verdict.NOT_NOW)
+
+
+# --- devices that name their nodes themselves
+
+
+def test_a_device_serves_only_the_nodes_that_it_names() -> None:
+    """Alloc P-4, O-15: counted or not, a device for another node is not had here."""
+    shared = slice_(
+        "rack",
+        [{"name": "two", "nodeName": "n2"}, {"name": "zonal", "nodeSelector": ZONE_B}],
+        pool="rack",
+        allNodes=None,
+        perDeviceNodeSelection=True,
+    )
+    cluster = cluster_of(node("n1"), node("n2"), node("n3", {"zone": "b"}), gpu_class(), policy(), shared)
+    cluster.apply("ADDED", claim("c"))
+    first = placed(placer(cluster).decide(pod("p", "c")))
+    assert (first.node, chosen(first)) == ("n2", {"c": ["rack/two"]})
+    cluster.apply("ADDED", allocated("holder", "rack/two", on="n2"))
+    second = placed(placer(cluster).decide(pod("p", "c")))
+    assert (second.node, chosen(second)) == ("n3", {"c": ["rack/zonal"]})
+    assert second.ours[0].allocation.node_selector == from_object(NodeSelector, ZONE_B)
+
+
+def test_devices_for_other_nodes_do_not_add_up() -> None:
+    """Alloc P-4: one for each node is not two for one."""
+    devices = [{"name": "one", "nodeName": "n1"}, {"name": "two", "nodeName": "n2"}]
+    shared = slice_("rack", devices, pool="rack", allNodes=None, perDeviceNodeSelection=True)
+    cluster = cluster_of(node("n1"), node("n2"), gpu_class(), policy(), shared)
+    cluster.apply("ADDED", claim("c", exactly(count=2)))
+    found = unplaced(placer(cluster).decide(pod("p", "c")))
+    assert {finding.cause for finding in found.findings} == {Cause.DEVICES}
