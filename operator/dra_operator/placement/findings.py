@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from dra_operator.allocator import RequestRef
+from dra_operator.allocator import Rejection, RequestRef, Why
 
+from .census import SHARED
 from .outcomes import DeviceTally
 from .vocabulary import IN_USE, in_words
 
@@ -18,13 +19,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
-    from dra_operator.allocator import Collector, Rejection
+    from dra_operator.allocator import Collector
     from dra_operator.model import DeviceId, ResourceSlice
 
     from .candidates import Form, Need
-    from .census import Census
+    from .census import Census, SliceFit
 
 COMBINATION: Final = "free, but not in a combination that serves the whole pod"
+
+_ELSEWHERE: Final = in_words(Rejection(Why.NODE))
 
 
 def tallies(
@@ -33,6 +36,7 @@ def tallies(
     slices: Sequence[ResourceSlice],
     taken: AbstractSet[DeviceId],
     heard: Collector | None = None,
+    node_name: str = SHARED,
 ) -> tuple[DeviceTally, ...]:
     """One tally a form of the need, over the devices of these slices.
 
@@ -42,8 +46,9 @@ def tallies(
         slices: the slices that the request could see.
         taken: devices in use.
         heard: what the search reported; None if there was none.
+        node_name: the node; devices that name another are told apart. SHARED: all nodes.
     """
-    return tuple(_tally(census, need, form, slices, (taken, heard)) for form in need.forms)
+    return tuple(_tally(census, need, form, slices, (taken, heard, node_name)) for form in need.forms)
 
 
 def _tally(
@@ -51,9 +56,9 @@ def _tally(
     need: Need,
     form: Form,
     slices: Iterable[ResourceSlice],
-    known: tuple[AbstractSet[DeviceId], Collector | None],
+    known: tuple[AbstractSet[DeviceId], Collector | None, str],
 ) -> DeviceTally:
-    taken, heard = known
+    taken, heard, node_name = known
     fits = census.fits(form.wish).by_slice
     counts: Counter[str] = Counter()
     seen = 0
@@ -61,7 +66,13 @@ def _tally(
         fit = fits[slice_.metadata.name]
         seen += len(slice_.spec.devices)
         counts.update(item.reason for item in fit.rejected)
-        counts.update(_reason(device, taken, _heard_of(heard, need, form), heard) for device in fit.usable)
+        away = _away(fit, node_name)
+        counts[_ELSEWHERE] += len(away)
+        counts.update(
+            _reason(device, taken, _heard_of(heard, need, form), heard)
+            for device in fit.usable
+            if device not in away
+        )
         if fit.error is not None:
             counts[f"not judged: {fit.error}"] += fit.unclear
             counts[""] -= fit.unclear
@@ -69,8 +80,15 @@ def _tally(
     if free and heard is not None:
         counts[COMBINATION] += free
     return DeviceTally(
-        need.claim, form.name, form.wish.device_class, form.wanted, seen, dict(_ranked(counts))
+        need.claim, form.name, form.wish.device_class, form.wanted, seen, dict(_ranked(+counts))
     )
+
+
+def _away(fit: SliceFit, node_name: str) -> set[DeviceId]:
+    """Devices that name another node (alloc P-4); none where the figures are about all nodes."""
+    if node_name == SHARED:
+        return set()
+    return {device for home, part in fit.parts if home not in {SHARED, node_name} for device in part.usable}
 
 
 def _reason(

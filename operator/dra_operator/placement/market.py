@@ -172,7 +172,8 @@ class Market:
         if pool:
             return _pool_fault(node.name, *pool)
         text = f"node(s) have too few {'' if lasting else 'free '}devices for {self._label(need)}"
-        found = tallies(self._census, need, self._visible(node.name), self._inputs.allocated.devices)
+        visible = self._visible(node.name)
+        found = tallies(self._census, need, visible, self._inputs.allocated.devices, node_name=node.name)
         return NodeFinding(node.name, Cause.DEVICES, text, found, lasting=lasting)
 
     def _conflict(self, node: Node) -> NodeFinding:

@@ -647,4 +647,5 @@ def test_devices_for_other_nodes_do_not_add_up() -> None:
     cluster = cluster_of(node("n1"), node("n2"), gpu_class(), policy(), shared)
     cluster.apply("ADDED", claim("c", exactly(count=2)))
     found = unplaced(placer(cluster).decide(pod("p", "c")))
-    assert {finding.cause for finding in found.findings} == {Cause.DEVICES}
+    tallies = [(tally.seen, dict(tally.rejected)) for finding in found.findings for tally in finding.tallies]
+    assert tallies == [(2, {"for other nodes": 1})] * 2
