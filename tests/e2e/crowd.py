@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,7 @@ from tests.e2e.harness.objects import claim_template, exactly, pod
 from tests.e2e.harness.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tests.e2e.fleet import Fleet, Object
     from tests.e2e.harness.cluster import ControlPlane
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 GATE = "dra-operator.io/allocate"
 TEMPLATE = "one-gpu"
 PHASES = "--output=jsonpath={range .items[*]}{.status.phase}{'\\n'}{end}"
+MOMENT = 0.02  # seconds; kube-scheduler has a handful of pods under way in that time
 CLOCK_TICKS = 100  # a second; the kernel's unit for users, on all machines that Go runs on
 
 
@@ -38,6 +40,22 @@ def scheduler_asleep(control_plane: ControlPlane) -> Iterator[None]:
         yield
     finally:
         os.kill(pid, signal.SIGCONT)
+
+
+def work_by_moments(control_plane: ControlPlane, done: Callable[[], int], count: int) -> None:
+    """Wakes the sleeping kube-scheduler for moments, until it has done so much: it gets no time to do everything.
+
+    What it has sent arrives while it sleeps between two moments, so that it is never far ahead of what is seen.
+    """
+
+    def moment() -> int:
+        os.kill(pid, signal.SIGCONT)
+        time.sleep(MOMENT)
+        os.kill(pid, signal.SIGSTOP)
+        return done()
+
+    pid = control_plane.pid(SCHEDULER)
+    wait_until(moment, f"{count} done by kube-scheduler", timeout=60, accept=lambda seen: seen >= count)
 
 
 def template(fleet: Fleet, word: str = "gpu") -> Object:

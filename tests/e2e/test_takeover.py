@@ -17,7 +17,7 @@ from tests.e2e.crowd import (
     running_count,
     scheduler_asleep,
     template,
-    until_allocated,
+    work_by_moments,
 )
 from tests.e2e.fleet import Fleet, is_settled
 from tests.e2e.harness.objects import policy
@@ -64,10 +64,10 @@ def test_policy_while_kube_scheduler_works_through_150_pods(
     with ClaimHistory(stock.workspace) as history:
         with scheduler_asleep(control_plane):
             arrive(stock, THEIRS)
-        until_allocated(history, 5)
-        with scheduler_asleep(control_plane):
-            begin, seen = time.monotonic(), len(history.allocated)
+            work_by_moments(control_plane, lambda: served_count(history, stock), 5)
+            begin = time.monotonic()
             take_over(ours)
+            seen = served_count(history, stock)
             arrive(ours, OURS)
         managed.kubectl.until("allocationpolicy", stock.name("policy"), is_settled, "settled", timeout=60)
         settled = time.monotonic() - begin
@@ -78,10 +78,16 @@ def test_policy_while_kube_scheduler_works_through_150_pods(
         f"policy after {seen} allocations of kube-scheduler, settled after {settled:.1f} s; "
         f"{running_count(stock)} pods served by kube-scheduler, {running_count(ours)} by the operator"
     )
+    assert 0 < seen < THEIRS, "the policy did not come in the midst of kube-scheduler's work"
     assert history.doubles == []
     assert loose == []
     assert running_count(stock) + running_count(ours) == DEVICES
     assert len(names_waiting(ours)) == OURS - running_count(ours)
+
+
+def served_count(history: ClaimHistory, stock: Fleet) -> int:
+    """Claims of these pods that have been allocated so far; the history goes on meanwhile."""
+    return sum(key.startswith(f"{stock.workspace.namespace}/") for key in list(history.allocated))
 
 
 def take_over(ours: Fleet) -> None:
