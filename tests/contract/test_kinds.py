@@ -163,20 +163,7 @@ async def test_lease_is_taken_over_only_with_the_version_that_was_read(api: Clie
 
 
 async def test_event_is_the_same_object_in_both_groups(api: Client) -> None:
-    body = {
-        "apiVersion": "events.k8s.io/v1",
-        "kind": "Event",
-        "metadata": {"name": "e"},
-        "eventTime": "2026-01-01T00:00:00.000000Z",
-        "reportingController": "dra-operator",
-        "reportingInstance": "dra-operator-0",
-        "action": "Allocating",
-        "reason": "NoSolution",
-        "note": "no device is free",
-        "type": "Warning",
-        "regarding": {"apiVersion": "v1", "kind": "Pod", "namespace": api.ns, "name": "p", "uid": "u"},
-    }
-    created = (await api.create(NEW_EVENTS, body)).ok()
+    created = (await api.create(NEW_EVENTS, _event(api.ns))).ok()
     core = (await api.get(f"{CORE_EVENTS}/e")).ok()
     assert core.body["kind"] == "Event"
     assert core.meta["uid"] == created.meta["uid"]
