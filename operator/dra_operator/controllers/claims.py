@@ -22,7 +22,7 @@ from dra_operator.metrics import CLAIMS_GENERATED
 from dra_operator.model import FINALIZER, POD_CLAIM_NAME, Pod, ResourceClaim, ResourceClaimTemplate
 
 from .commit import CLAIM, POD
-from .names import GENERATED, MARK, generate_name
+from .names import GENERATED, MARK, generate_name, pod_owner
 from .parts import WARNING
 
 if TYPE_CHECKING:
@@ -85,8 +85,8 @@ def status_entries(pod: Pod, found: Mapping[str, str]) -> list[dict[str, str]]:
 def owned_claim(claims: Iterable[ResourceClaim], pod: Pod, entry_name: str) -> ResourceClaim | None:
     """The claim that exists already for that entry (cp C-22); claims of the pod without the annotation are ignored."""
     for claim in claims:
-        owner = claim.metadata.controller
-        is_owned = owner is not None and (owner.api_version, owner.kind, owner.uid) == ("v1", POD, pod.uid)
+        owner = pod_owner(claim)
+        is_owned = owner is not None and owner.uid == pod.uid
         if is_owned and claim.metadata.annotations.get(POD_CLAIM_NAME) == entry_name:
             return claim
     return None

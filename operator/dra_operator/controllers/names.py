@@ -13,7 +13,7 @@ import msgspec
 from dra_operator.model import FINALIZER, to_object
 
 if TYPE_CHECKING:
-    from dra_operator.model import AllocationResult, PoolSelector, ResourceClaim
+    from dra_operator.model import AllocationResult, OwnerReference, PoolSelector, ResourceClaim
 
 MARK = "dra-operator.io/allocated"
 """Annotation: the allocation of this claim is ours, and which one it is (a digest of the results)."""
@@ -63,6 +63,12 @@ def holds_our_allocation(claim: ResourceClaim) -> bool:
     if allocation is None or not is_marked(claim):
         return False
     return claim.metadata.annotations[MARK] in {GENERATED, digest(allocation)}
+
+
+def pod_owner(claim: ResourceClaim) -> OwnerReference | None:
+    """The pod that the claim was generated for, by its controller reference (cp C-22, C-65); None for any other owner, or none."""
+    owner = claim.metadata.controller
+    return owner if owner is not None and (owner.api_version, owner.kind) == ("v1", "Pod") else None
 
 
 def has_finalizer(claim: ResourceClaim) -> bool:

@@ -13,7 +13,7 @@ from dra_operator.cluster import claim_keys
 from dra_operator.model import ObjectMeta, Pod, ResourceClaim, to_object
 
 from .commit import CLAIM, POD
-from .names import has_finalizer
+from .names import has_finalizer, pod_owner
 
 if TYPE_CHECKING:
     from dra_operator.cluster import Change, Cluster
@@ -99,12 +99,8 @@ class ClaimReleaser:
 
     def _owner_is_done(self, claim: ResourceClaim) -> bool:
         """Whether the claim was generated for a pod that is done or replaced (cp C-65); the garbage collector sees to pods that are gone."""
-        owner = claim.metadata.controller
-        if (
-            owner is None
-            or (owner.api_version, owner.kind) != ("v1", POD)
-            or claim.metadata.deletion_timestamp
-        ):
+        owner = pod_owner(claim)
+        if owner is None or claim.metadata.deletion_timestamp:
             return False
         pod = self._cluster.pods.get(f"{claim.metadata.namespace}/{owner.name}")
         return pod is not None and (pod.uid != owner.uid or pod.is_done)

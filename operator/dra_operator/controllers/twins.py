@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from dra_operator.model import POD_CLAIM_NAME, Pod, ResourceClaim
 
 from .commit import CLAIM, POD
-from .names import GENERATED, MARK
+from .names import GENERATED, MARK, pod_owner
 from .parts import WARNING
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ REMEDY = (
 
 def owner_of(cluster: Cluster, claim: ResourceClaim) -> Pod | None:
     """The pod that a claim was generated for, unless it is gone, done or another one by now."""
-    owner = claim.metadata.controller
-    if owner is None or (owner.api_version, owner.kind) != ("v1", POD):
+    owner = pod_owner(claim)
+    if owner is None:
         return None
     pod = cluster.pods.get(f"{claim.metadata.namespace}/{owner.name}")
     return pod if pod is not None and pod.uid == owner.uid and not pod.is_done else None
