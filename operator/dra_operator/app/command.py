@@ -1,4 +1,4 @@
-"""The command line: `dra-operator run`. Parses, sets up the log, runs the loop, turns failures into an exit status."""
+"""The command line. Parses, sets up the log, runs the loop, turns failures into an exit status."""
 
 from __future__ import annotations
 
@@ -11,13 +11,19 @@ import click
 
 from dra_operator import __version__
 from dra_operator.errors import DraError, InvalidSettings
-from dra_operator.settings import build, options
+from dra_operator.settings import SetCommand, Settings, build, chosen, options, origins
 
 from .ending import ends_for_sure
 from .logs import set_up
 from .operator import run_operator
 
 logger = logging.getLogger(__name__)
+
+NAMES = """
+Each setting can also be given as an environment variable (--settle-seconds as DRA_OPERATOR_SETTLE_SECONDS), or in the file that
+--config names (settleSeconds: 15). A flag wins over the environment, the environment over the file. docs/settings.md has all
+names, and a whole file.
+"""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -26,23 +32,37 @@ def main() -> None:
     """Control plane for Kubernetes Dynamic Resource Allocation."""
 
 
-@main.command()
-@options
+@main.command(cls=SetCommand, epilog=NAMES)
+@options()
 def run(**flags: Any) -> None:
     """Run the operator until SIGTERM or SIGINT.
 
-    Exit status: 0 after an orderly shutdown, 1 after a failure, 2 when the settings are wrong.
+    Exit status: 0 after an orderly shutdown, 1 after a failure, 2 when the
+    settings are wrong.
     """
-    try:
-        settings = build(**flags)
-    except InvalidSettings as error:
-        raise click.UsageError(str(error)) from error
-    set_up(settings.level, settings.log_format)
+    settings = prepare(**flags)
     try:
         status = asyncio.run(ends_for_sure(run_operator(settings)))
-    except InvalidSettings as error:
-        raise click.UsageError(str(error)) from error
+    except InvalidSettings:
+        raise
     except DraError as error:
         logger.error("cannot run: %s", error)  # noqa: TRY400 - the message is for the admin, a traceback tells nothing more
         status = 1
     sys.exit(status)
+
+
+def prepare(**flags: Any) -> Settings:
+    """What each command does first: check its settings, set up the log, say which settings are not at their defaults.
+
+    Args:
+        flags: as of the `options` decorator.
+
+    Raises:
+        InvalidSettings: they are wrong; `SetCommand` turns it into exit status 2.
+    """
+    places = origins(click.get_current_context())
+    settings = build(places=places, **flags)
+    set_up(settings.level, settings.log_format)
+    words = ", ".join(f"{key} is {value}" for key, value in chosen(settings, places).items())
+    logger.info("dra-operator %s; settings: %s", __version__, words or "all at their defaults")
+    return settings

@@ -1,0 +1,222 @@
+"""The table of all settings. Flags, help, checks and docs/settings.md come out of it; it does nothing itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any, Final, Literal, get_args
+
+import msgspec
+from msgspec import Meta
+
+from dra_operator.errors import InvalidSettings
+
+from .values import GenerateClaims, Mode, Settings
+
+PREFIX: Final = "DRA_OPERATOR_"
+
+LONGEST_SHOWN: Final = 40
+"""Characters of a wrong value that an error repeats."""
+
+Seconds = Annotated[float, Meta(ge=0, le=3600)]
+SweepSeconds = Annotated[float, Meta(ge=0.1, le=86_400)]
+Writes = Annotated[int, Meta(ge=1, le=1000)]
+Port = Annotated[int, Meta(ge=0, le=65_535)]
+Text = Annotated[str, Meta(min_length=1)]
+# The ends for seconds and writes are arbitrary: nobody wants what lies beyond, while a typo may. Not-a-number and infinity, which would
+# switch off what they time, lie in no range.
+
+
+class Group(StrEnum):
+    """Headings of the help and of the docs page, in their order."""
+
+    CONNECTION = "Connection to the API server"
+    DUTIES = "What the operator does"
+    PACE = "Waiting times and load"
+    HTTP = "Health and metrics"
+    LOG = "Log"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One row.
+
+    Args:
+        name: the field of `Settings`.
+        group: where help and docs page list it.
+        kind: its type with its range, as msgspec has it.
+        what: what it sets.
+        change: when to change it.
+        unset: what holds if it is not set, for one whose default is no fixed value.
+    """
+
+    name: str
+    group: Group
+    kind: Any
+    what: str
+    change: str
+    unset: str = ""
+
+    @property
+    def flag(self) -> str:
+        """`--settle-seconds`."""
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def variable(self) -> str:
+        """`DRA_OPERATOR_SETTLE_SECONDS`."""
+        return PREFIX + self.name.upper()
+
+    @property
+    def key(self) -> str:
+        """`settleSeconds`, as the file has it."""
+        head, *rest = self.name.split("_")
+        return head + "".join(word.capitalize() for word in rest)
+
+    @property
+    def default(self) -> Any:
+        """The default as a flag has it; None if `unset` tells."""
+        if self.unset:
+            return None
+        default = Settings.__dataclass_fields__[self.name].default
+        return default.value if isinstance(default, StrEnum) else default
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The words to choose from; empty if it is no choice."""
+        match msgspec.inspect.type_info(self.kind):
+            case msgspec.inspect.LiteralType():
+                return get_args(self.kind)  # msgspec sorts them
+            case msgspec.inspect.EnumType(cls=cls):
+                return tuple(str(member.value) for member in cls)
+        return ()
+
+    @property
+    def type(self) -> type[str] | type[int] | type[float]:
+        """`str`, `int` or `float`."""
+        match msgspec.inspect.type_info(self.kind):
+            case msgspec.inspect.IntType():
+                return int
+            case msgspec.inspect.FloatType():
+                return float
+        return str
+
+    @property
+    def range(self) -> str:
+        """What is allowed, in words: `a number from 0 to 3600`, `one of text, json`."""
+        match msgspec.inspect.type_info(self.kind):
+            case msgspec.inspect.IntType(ge=low, le=high):
+                return f"a whole number from {low} to {high}"
+            case msgspec.inspect.FloatType(ge=low, le=high):
+                return f"a number from {low:g} to {high:.0f}"
+        return "one of " + ", ".join(self.choices) if self.choices else "text"
+
+    def value(self, given: object, where: str, *, strict: bool) -> Any:
+        """What was given, as a value of the kind.
+
+        Args:
+            given: as a flag, a variable or the file has it.
+            where: which of them, for the error.
+            strict: whether text is not taken for a number.
+
+        Raises:
+            InvalidSettings: it is not of the kind.
+        """
+        try:
+            return msgspec.convert(given, self.kind, strict=strict)
+        except msgspec.ValidationError as error:
+            raise InvalidSettings(where, f"must be {self.range}, not {_shown(given)}") from error
+
+
+def _shown(value: object) -> str:
+    """A value as YAML has it, cut: whatever stands in the wrong place must not flood the log."""
+    if value is None:
+        return "empty"
+    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 3] + "..."
+
+
+TABLE: Final = (
+    Setting(
+        "kubeconfig",
+        Group.CONNECTION,
+        Text,
+        "Kubeconfig file that says how to reach the API server.",
+        "Set it to run outside of a cluster.",
+        unset="the service account of the pod it runs in, else $KUBECONFIG, else ~/.kube/config",
+    ),
+    Setting(
+        "context",
+        Group.CONNECTION,
+        Text,
+        "Context of the kubeconfig; needs kubeconfig.",
+        "Set it if the file describes several clusters.",
+        unset="the file's current context",
+    ),
+    Setting(
+        "mode",
+        Group.DUTIES,
+        Mode,
+        "cooperate: kube-scheduler serves all pods and pools that no AllocationPolicy gives to the operator. replace: the stock parts are switched off, all pools are the operator's.",
+        "Leave it, unless kube-scheduler's DynamicResources plugin and kube-controller-manager's resourceclaim-controller are switched off.",
+    ),
+    Setting(
+        "generate_claims",
+        Group.DUTIES,
+        GenerateClaims,
+        "Who makes claims from templates and releases them: the operator (always) or kube-controller-manager (never).",
+        "Set it to always only where kube-controller-manager runs without its resourceclaim-controller.",
+        unset="never in mode cooperate, always in mode replace",
+    ),
+    Setting(
+        "settle_seconds",
+        Group.PACE,
+        Seconds,
+        "Seconds between giving a pool to the operator and its first allocation there, so that kube-scheduler has seen the taint that keeps it off.",
+        "Raise it if kube-scheduler's watches lag behind by more. Lower it only where kube-scheduler allocates nothing.",
+    ),
+    Setting(
+        "sweep_seconds",
+        Group.PACE,
+        SweepSeconds,
+        "Seconds that an allocation of the operator's without a pod is left before its devices are taken back.",
+        "Raise it if pods are made again by hand under the same claims and should find their devices.",
+    ),
+    Setting(
+        "max_writes",
+        Group.PACE,
+        Writes,
+        "Writes to the API server at the same time.",
+        "Lower it if the API server throttles the operator; raise it if bursts of pods wait while the API server idles.",
+    ),
+    Setting(
+        "http_host",
+        Group.HTTP,
+        Text,
+        "Address on which /healthz, /readyz and /metrics are served.",
+        "Set it to 127.0.0.1 outside of a cluster, where nobody else should read them.",
+    ),
+    Setting(
+        "http_port",
+        Group.HTTP,
+        Port,
+        "Port of /healthz, /readyz and /metrics; 0 takes a free one.",
+        "Change it, and the probes and the Service with it, if the port is taken.",
+    ),
+    Setting(
+        "log_level",
+        Group.LOG,
+        Literal["debug", "info", "warning", "error"],
+        "Least level that is logged, to standard error.",
+        "Set it to debug to see each attempt to serve a pod.",
+    ),
+    Setting(
+        "log_format",
+        Group.LOG,
+        Literal["text", "json"],
+        "text for people; json, one object a line, for log collectors.",
+        "Set it to json where a collector reads the log.",
+    ),
+)
+
+BY_NAME: Final = {setting.name: setting for setting in TABLE}

@@ -1,0 +1,48 @@
+"""The settings as a value. Knows no flag, no file; checks nothing."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Mode(StrEnum):
+    """How the operator shares the cluster with the stock parts (architecture, section 2)."""
+
+    COOPERATE = "cooperate"
+    REPLACE = "replace"
+
+
+class GenerateClaims(StrEnum):
+    """Who generates and releases claims: kube-controller-manager (`never`) or we (`always`) (cp I-33)."""
+
+    NEVER = "never"
+    ALWAYS = "always"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings; `TABLE` has the meaning, the range and the names of each."""
+
+    kubeconfig: str | None = None
+    context: str | None = None
+    mode: Mode = Mode.COOPERATE
+    generate_claims: GenerateClaims = GenerateClaims.NEVER
+    settle_seconds: float = 15.0
+    sweep_seconds: float = 30.0
+    max_writes: int = 16
+    http_host: str = "0.0.0.0"  # noqa: S104 - probes come from the kubelet, scrapes from other pods
+    http_port: int = 8080
+    log_level: str = "info"
+    log_format: str = "text"
+
+    @property
+    def generates(self) -> bool:
+        """Whether we generate and release claims."""
+        return self.generate_claims is GenerateClaims.ALWAYS
+
+    @property
+    def level(self) -> int:
+        """The level as `logging` has it."""
+        return logging.getLevelNamesMapping()[self.log_level.upper()]
