@@ -6,11 +6,12 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 CASES  ?= $(wildcard tests/conformance/cases/*.jsonl)
 STAMP  := $(VENV)/.installed
+LOCK   := uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url --no-annotate --python-version 3.11
 
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup fmt lint type test conformance e2e bench demo lock check clean
+.PHONY: help setup fmt lint type test conformance e2e bench demo docs lock check clean
 
 help: ## list the verbs
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,7 +40,7 @@ type: setup ## mypy, strict
 	$(BIN)/mypy
 
 test: lint type ## lint, types, layers, unit, properties, conformance (own cases), scenarios, contract on the embedded server
-	$(BIN)/pytest tests/unit tests/properties tests/conformance tests/scenarios tests/contract tests/bench
+	$(BIN)/pytest tests/unit tests/properties tests/conformance tests/scenarios tests/contract tests/bench tests/docs
 
 conformance: setup ## allocator cases as data: make conformance CASES="FILE.jsonl[.gz] …"
 	$(BIN)/python -m tests.conformance $(CASES)
@@ -58,8 +59,13 @@ bench: setup ## step counts and ratios, with their figures
 demo: setup ## the main job on the embedded API server, in under a minute
 	$(BIN)/python -m dra_operator.testing.demo
 
-lock: ## renew requirements.lock (needs uv)
-	uv pip compile --universal --generate-hashes --no-header --no-emit-index-url --no-annotate --python-version 3.11 --extra testing --group dev pyproject.toml -o requirements.lock
+docs: setup ## write the pages in docs/ that are made out of code
+	$(BIN)/python -m tests.docs
+
+lock: ## renew the three locks (needs uv): of all there is, and out of it what the image's tools and the image itself need
+	$(LOCK) --extra testing --group dev pyproject.toml -o requirements.lock
+	$(LOCK) -c requirements.lock --group build -o requirements-build.lock
+	$(LOCK) -c requirements.lock pyproject.toml -o requirements-runtime.lock
 
 check: test e2e ## everything that a reviewer runs
 
