@@ -32,6 +32,7 @@ Foreign exceptions (aiohttp, celpy, msgspec, kopf) never leave the module that t
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -75,7 +76,19 @@ class InvalidObject(InvalidInput):
 
 
 class InvalidClaim(InvalidInput):
-    """A claim that can never be allocated as written (alloc E-6…E-12)."""
+    """A claim that can never be allocated as written (alloc E-6…E-12).
+
+    Args:
+        path: where in the claim.
+        message: upstream's words where it has any.
+        claim: `namespace/name`; empty if it is not known.
+        plain: what is wrong, for a reader who sees claim and path beside it; `message` if there is no shorter way to say it.
+    """
+
+    def __init__(self, path: str, message: str, *, claim: str = "", plain: str = "") -> None:
+        super().__init__(path, message)
+        self.claim = claim
+        self.plain = plain or message
 
 
 class InvalidPool(InvalidInput):
@@ -122,8 +135,34 @@ class SearchLimitReached(Unsatisfied):
         self.steps = steps
 
 
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Which selector failed, and on what.
+
+    Args:
+        ref: the object that holds it, as `DeviceClass gpu` or `ResourceClaim ns/name`; empty where claims share the answer.
+        path: in that object, or in the request if `ref` is empty.
+        device: `driver/pool/device`; empty if the expression fails on none in particular.
+        detail: the failure itself.
+    """
+
+    ref: str
+    path: str
+    device: str
+    detail: str
+
+
 class CelError(DraError):
-    """An expression that does not give a value."""
+    """An expression that does not give a value.
+
+    Args:
+        message: what went wrong, with upstream's prefix once it is known where.
+        spot: where.
+    """
+
+    def __init__(self, message: str = "", spot: Spot | None = None) -> None:
+        super().__init__(message)
+        self.spot = spot
 
 
 class CelCompileError(CelError):

@@ -5,7 +5,7 @@ explain. `allocate` is the entry, `state` what goes in, `reporter` what comes ou
 """
 
 from .allocate import Allocator
-from .matcher import bound_driver, matcher_of, request_matches
+from .matcher import ClaimSpot, bound_driver, matcher_of, request_matches
 from .nodes import node_matches, selector_matches
 from .pools import Candidate, pool_problem, view_of
 from .reporter import SILENT, Collector, Rejection, Reporter, RequestRef, Why
@@ -18,6 +18,7 @@ __all__ = [
     "AllocatedState",
     "Allocator",
     "Candidate",
+    "ClaimSpot",
     "Collector",
     "Inputs",
     "Options",

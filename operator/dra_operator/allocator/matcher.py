@@ -7,7 +7,7 @@ looked at: the answer never depends on what is allocated (L-3).
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dra_operator.errors import (
     CelCompileError,
@@ -16,6 +16,7 @@ from dra_operator.errors import (
     InvalidClaim,
     InvalidInput,
     InvalidPool,
+    Spot,
 )
 from dra_operator.model import DeviceId
 
@@ -52,27 +53,56 @@ _BOUND_TO_DRIVER = re.compile(
 _MAY_ESCAPE = re.compile(r"\|\||(?<![.\[])\?")
 
 
+class ClaimSpot(NamedTuple):
+    """How errors name the request or sub-request whose selectors are looked at.
+
+    Args:
+        label: as upstream names it, e.g. `claim ns/name`.
+        ref: e.g. `ResourceClaim ns/name`; empty where claims share the answer.
+        path: in front of `selectors`, with a dot at its end; empty where claims share the answer.
+    """
+
+    label: str
+    ref: str = ""
+    path: str = ""
+
+
+class Owner(NamedTuple):
+    """A class or a request with its selectors; label, ref and path are those of `ClaimSpot`."""
+
+    label: str
+    ref: str
+    path: str
+    why: Why
+    selectors: Sequence[DeviceSelector]
+
+
+class _Place(NamedTuple):
+    owner: Owner
+    number: int
+
+
 class Matcher:
     """The selectors of a class and of a request, compiled when the first device is tested (alloc L-1, L-4).
 
     Args:
         compiler: keeps what it compiled.
         features: the environment of the expressions.
-        owned: selectors with their owner as errors name it, class first.
+        owned: selectors with their owners, class first.
     """
 
     def __init__(
         self,
         compiler: SelectorCompiler,
         features: Features,
-        owned: Sequence[tuple[str, Why, Sequence[DeviceSelector]]],
+        owned: Sequence[Owner],
     ) -> None:
         self._compiler = compiler
         self._features = features
         self._steps = [
-            (f"{owner}: selector #{index}", why, _expression(owner, index, selector))
-            for owner, why, selectors in owned
-            for index, selector in enumerate(selectors)
+            (_Place(owner, index), owner.why, _expression(owner.label, index, selector))
+            for owner in owned
+            for index, selector in enumerate(owner.selectors)
         ]
         self._compiled: list[Selector] = []
 
@@ -87,12 +117,12 @@ class Matcher:
         Raises:
             CelError: with upstream's prefix; fatal for the whole call (alloc L-4).
         """
-        for index, (where, why, expression) in enumerate(self._steps):
+        for index, (place, why, expression) in enumerate(self._steps):
             try:
                 if self._selector(index, expression).matches(candidate.slice_, candidate.device):
                     continue
             except CelError as error:
-                raise _located(error, where, candidate) from error
+                raise _located(error, place, candidate) from error
             return Rejection(why, expression)
         return None
 
@@ -108,14 +138,18 @@ def _expression(owner: str, index: int, selector: DeviceSelector) -> str:
     return selector.cel.expression
 
 
-def _located(error: CelError, where: str, candidate: Candidate) -> CelError:
+def _located(error: CelError, place: _Place, candidate: Candidate) -> CelError:
+    owner, where = place.owner, f"{place.owner.label}: selector #{place.number}"
+    path = f"{owner.path}selectors[{place.number}].cel.expression"
+    is_general = isinstance(error, CelCompileError)
+    spot = Spot(owner.ref, path, "" if is_general else str(candidate.id), str(error))
     match error:
         case CelCompileError():
-            return CelCompileError(f"{where}: CEL compile error: {error}")
+            return CelCompileError(f"{where}: CEL compile error: {error}", spot)
         case CelRuntimeError():
-            return CelRuntimeError(f"{where} on device {candidate.id}: CEL runtime error: {error}")
+            return CelRuntimeError(f"{where} on device {candidate.id}: CEL runtime error: {error}", spot)
         case _:
-            return type(error)(f"{where} on device {candidate.id}: {error}")
+            return type(error)(f"{where} on device {candidate.id}: {error}", spot)
 
 
 def bound_driver(expression: str) -> str | None:
@@ -130,16 +164,23 @@ def bound_driver(expression: str) -> str | None:
 
 
 def matcher_of(
-    compiler: SelectorCompiler, features: Features, device_class: DeviceClass, entry: AnyRequest, claim: str
+    compiler: SelectorCompiler,
+    features: Features,
+    device_class: DeviceClass,
+    entry: AnyRequest,
+    claim: ClaimSpot,
 ) -> Matcher:
-    """The matcher of a request or sub-request; `claim` is how errors name the claim.
+    """The matcher of a request or sub-request; `claim` is how errors name it.
 
     Raises:
         InvalidClaim: the class has a selector of an unknown type.
     """
+    name = device_class.metadata.name
     owned = [
-        (f"class {device_class.metadata.name}", Why.CLASS_SELECTOR, device_class.spec.selectors),
-        (claim, Why.REQUEST_SELECTOR, entry.selectors),
+        Owner(
+            f"class {name}", f"DeviceClass {name}", "spec.", Why.CLASS_SELECTOR, device_class.spec.selectors
+        ),
+        Owner(claim.label, claim.ref, claim.path, Why.REQUEST_SELECTOR, entry.selectors),
     ]
     return Matcher(compiler, features, owned)
 
@@ -194,4 +235,4 @@ def request_matches(
             "", f"could not retrieve device class {entry.device_class_name}: there is no such DeviceClass"
         )
     candidate = Candidate(DeviceId(*slice_.pool_id, device.name), slice_, device)
-    return matcher_of(compiler, features, device_class, entry, "claim").refusal(candidate) is None
+    return matcher_of(compiler, features, device_class, entry, ClaimSpot("claim")).refusal(candidate) is None

@@ -13,7 +13,7 @@ from dra_operator.errors import FeatureUnsupported, InvalidClaim, InvalidPool, N
 from dra_operator.model import ExactDeviceRequest
 
 from .constraints import Constraint, MatchAttribute
-from .matcher import UNREADABLE, Matcher, matcher_of, may_be_of, not_selectable
+from .matcher import UNREADABLE, ClaimSpot, Matcher, matcher_of, may_be_of, not_selectable
 from .reporter import RequestRef
 from .state import RESULTS_LIMIT
 from .unbuilt import constraint_needs, request_needs
@@ -128,20 +128,15 @@ class Reader:
             requests.append(self._request(claim, request, path))
             minimum = requests[-1].minimum
             if total + minimum > RESULTS_LIMIT:
-                raise InvalidClaim(
-                    path,
-                    f"{claim_label(claim)}, request {request.name}: adding {minimum} devices exceeds the claim limit of "
-                    f"{RESULTS_LIMIT}, with {total} already accounted for",
-                )
+                raise _over_the_limit(claim, request, path, minimum, total)
             total += minimum
         for index, constraint in enumerate(claim.spec.devices.constraints):
             if constraint.match_attribute is not None:
                 constraints.append(MatchAttribute(constraint, self._inputs.features))
             elif constraint.distinct_attribute is None:
-                raise InvalidClaim(
-                    f"spec.devices.constraints[{index}]",
-                    f"{claim_label(claim)}, constraint #{index}: empty constraint (unsupported constraint type?)",
-                )
+                where = f"spec.devices.constraints[{index}]"
+                text = "empty constraint (unsupported constraint type?)"
+                raise _invalid(claim, where, f"{claim_label(claim)}, constraint #{index}", text)
         bound = tuple(_with_constraints(request, constraints) for request in requests)
         return ClaimRequests(claim, bound, _unsupported(claim, self._inputs.features))
 
@@ -154,9 +149,8 @@ class Reader:
             )
             return Request(request.name, alternatives, is_list=True)
         if request.exactly is None:
-            raise InvalidClaim(
-                path, f"{claim_label(claim)}, request {request.name}: needs either exactly or firstAvailable"
-            )
+            label = f"{claim_label(claim)}, request {request.name}"
+            raise _invalid(claim, path, label, "needs either exactly or firstAvailable")
         return Request(
             request.name,
             (self._wanted(claim, request.name, request.exactly, f"{path}.exactly"),),
@@ -166,10 +160,8 @@ class Reader:
     def _check_gates(self, claim: ResourceClaim, request: DeviceRequest, path: str) -> None:
         """Gates of the request as a whole (alloc E-7a, E-7b)."""
         if request.first_available and not self._inputs.features.prioritized_list:
-            raise InvalidClaim(
-                path,
-                f"{claim_label(claim)}, request {request.name}: has subrequests, but the DRAPrioritizedList feature is disabled",
-            )
+            text = "has subrequests, but the DRAPrioritizedList feature is disabled"
+            raise _invalid(claim, path, f"{claim_label(claim)}, request {request.name}", text)
         if self._inputs.features.consumable_capacity:
             return
         named: list[tuple[str, AnyRequest | None]] = [(f"request {request.name}", request.exactly)]
@@ -177,7 +169,7 @@ class Reader:
         for label, entry in named:
             if entry is not None and entry.capacity is not None:
                 text = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
-                raise InvalidClaim(path, f"{claim_label(claim)}, {label}: {text}")
+                raise _invalid(claim, path, f"{claim_label(claim)}, {label}", text)
 
     def _wanted(self, claim: ResourceClaim, base: str, entry: AnyRequest, path: str) -> Wanted:
         """Validate one entry in the order of alloc E-7c…E-7g and count its devices."""
@@ -185,10 +177,9 @@ class Reader:
         label = (
             f"{claim_label(claim)}, request {base if isinstance(entry, ExactDeviceRequest) else entry.name}"
         )
-        device_class = self._check_entry(entry, path, label)
-        matcher = matcher_of(
-            self._inputs.selectors, self._inputs.features, device_class, entry, claim_label(claim)
-        )
+        device_class = self._check_entry(claim, entry, path, label)
+        spot = ClaimSpot(claim_label(claim), f"ResourceClaim {claim.key}", f"{path}.")
+        matcher = matcher_of(self._inputs.selectors, self._inputs.features, device_class, entry, spot)
         members = self._members(matcher, label) if entry.allocation_mode == "All" else None
         return Wanted(
             report=RequestRef(claim.metadata.key, ref),
@@ -201,30 +192,26 @@ class Reader:
             matcher=matcher,
         )
 
-    def _check_entry(self, entry: AnyRequest, path: str, label: str) -> DeviceClass:
+    def _check_entry(self, claim: ResourceClaim, entry: AnyRequest, path: str, label: str) -> DeviceClass:
         for index, selector in enumerate(entry.selectors):
             if selector.cel is None:
-                raise InvalidClaim(f"{path}.selectors[{index}]", f"{label}, selector #{index}: {UNREADABLE}")
+                where = f"{label}, selector #{index}"
+                raise _invalid(claim, f"{path}.selectors[{index}]", where, UNREADABLE)
         if getattr(entry, "admin_access", None) is not None and not self._inputs.features.admin_access:
-            raise InvalidClaim(
-                f"{path}.adminAccess", f"{label}: admin access is requested, but the feature is disabled"
-            )
+            text = "admin access is requested, but the feature is disabled"
+            raise _invalid(claim, f"{path}.adminAccess", label, text)
         if not entry.device_class_name:
-            raise InvalidClaim(
-                f"{path}.deviceClassName", f"{label}: missing device class name (unsupported request type?)"
-            )
+            text = "missing device class name (unsupported request type?)"
+            raise _invalid(claim, f"{path}.deviceClassName", label, text)
         device_class = self._inputs.classes.get(entry.device_class_name)
         if device_class is None:
-            raise InvalidClaim(
-                f"{path}.deviceClassName",
-                f"{label}: could not retrieve device class {entry.device_class_name}: there is no such DeviceClass",
-            )
+            text = f"could not retrieve device class {entry.device_class_name}: there is no such DeviceClass"
+            raise _invalid(claim, f"{path}.deviceClassName", label, text)
         if entry.allocation_mode not in {"All", "ExactCount"}:
-            raise InvalidClaim(
-                f"{path}.allocationMode", f"{label}: unsupported count mode {entry.allocation_mode}"
-            )
+            text = f"unsupported count mode {entry.allocation_mode}"
+            raise _invalid(claim, f"{path}.allocationMode", label, text)
         if entry.count < 0:
-            raise InvalidClaim(f"{path}.count", f"{label}: the count {entry.count} is negative")
+            raise _invalid(claim, f"{path}.count", label, f"the count {entry.count} is negative")
         return device_class
 
     def _members(self, matcher: Matcher, label: str) -> tuple[int, ...]:
@@ -251,6 +238,34 @@ class Reader:
         raise InvalidPool(str(pool.id), text) if self._options.upstream_0_37 else NodeFailure(text)
 
 
+def _invalid(claim: ResourceClaim, path: str, label: str, text: str) -> InvalidClaim:
+    """`label` is how upstream names the place, `text` what is wrong there."""
+    return InvalidClaim(path, f"{label}: {text}", claim=claim.key, plain=text)
+
+
+def _over_the_limit(
+    claim: ResourceClaim, request: DeviceRequest, path: str, minimum: int, total: int
+) -> InvalidClaim:
+    """More devices than an allocation has room for (alloc E-8); a count of `All` is one of the moment."""
+    entry = request.exactly
+    mode = (
+        ""
+        if entry is None
+        else ".exactly.count"
+        if entry.allocation_mode != "All"
+        else ".exactly.allocationMode"
+    )
+    asks = "All finds" if mode.endswith("allocationMode") else "asks for" if mode else "asks for at least"
+    more = f", with {total} asked for by the requests before it" if total else ""
+    return InvalidClaim(
+        f"{path}{mode}",
+        f"{claim_label(claim)}, request {request.name}: adding {minimum} devices exceeds the claim limit of "
+        f"{RESULTS_LIMIT}, with {total} already accounted for",
+        claim=claim.key,
+        plain=f"request {request.name} {asks} {minimum} devices{more}; a claim can hold {RESULTS_LIMIT}",
+    )
+
+
 def _with_constraints(request: Request, constraints: Sequence[Constraint]) -> Request:
     """Give each alternative the constraints that apply to it."""
     bound = tuple(
@@ -269,10 +284,13 @@ def _unsupported(claim: ResourceClaim, features: Features) -> FeatureUnsupported
 
 
 def _unsupported_uses(claim: ResourceClaim, features: Features) -> Iterator[FeatureUnsupported]:
-    for request in claim.spec.devices.requests:
-        for entry in (request.exactly, *request.first_available):
+    ref = f"ResourceClaim {claim.key}: spec.devices"
+    for index, request in enumerate(claim.spec.devices.requests):
+        entries: list[tuple[str, AnyRequest | None]] = [("exactly", request.exactly)]
+        entries += [(f"firstAvailable[{n}]", sub) for n, sub in enumerate(request.first_available)]
+        for field, entry in entries:
             if entry is not None and (gate := request_needs(features, entry)):
-                yield FeatureUnsupported(gate, f"{claim_label(claim)}, request {request.name}")
+                yield FeatureUnsupported(gate, f"{ref}.requests[{index}].{field}: request {request.name}")
     for index, constraint in enumerate(claim.spec.devices.constraints):
         if gate := constraint_needs(constraint):
-            yield FeatureUnsupported(gate, f"{claim_label(claim)}, constraint #{index}")
+            yield FeatureUnsupported(gate, f"{ref}.constraints[{index}]")

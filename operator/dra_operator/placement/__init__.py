@@ -5,7 +5,8 @@ The allocation controller makes one `Placer` and asks it, pod by pod: `decide(po
 plan needs no undo.
 """
 
-from .intake import CLAIM_MISSING, OTHER_GATES, SCHEDULER_NAME
+from .entries import CLAIM_MISSING
+from .intake import OTHER_GATES, SCHEDULER_NAME
 from .options import PlacementOptions
 from .outcomes import (
     Allocate,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from dra_operator.allocator import (
     Candidate,
+    ClaimSpot,
     Rejection,
     Why,
     device_needs,
@@ -241,7 +242,7 @@ class Census:
             return lambda _: missing
         entry = ExactDeviceRequest(device_class_name=wish.device_class, selectors=wish.selectors)
         try:
-            matcher = matcher_of(self._compiler, self._features, class_, entry, "request")
+            matcher = matcher_of(self._compiler, self._features, class_, entry, ClaimSpot("request"))
         except InvalidInput as error:
             unreadable = Rejection(Why.CLASS_SELECTOR, str(error))
             return lambda _: unreadable

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from dra_operator.errors import CelCompileError, CelError
 
+from .faults import selector_fault
 from .nodes import lasting_reason
 from .outcomes import Cause, NodeFinding
 
@@ -62,7 +63,7 @@ class Diagnosis:
             raise
         except CelError as error:
             self.failures.append(error)
-            text = f"node(s) where a selector fails: {error}"
+            text = f"node(s) where a selector fails ({selector_fault(error)})"
             return NodeFinding(node.name, Cause.FAULT, text, lasting=True)
 
     def _lasting(self, node: Node) -> NodeFinding | None:

@@ -10,8 +10,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from dra_operator.allocator import Rejection, RequestRef, Why
+from dra_operator.errors import CelError
 
 from .census import SHARED
+from .faults import one_line, selector_fault
 from .outcomes import DeviceTally
 from .vocabulary import IN_USE, in_words
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from dra_operator.allocator import Collector
+    from dra_operator.errors import DraError
     from dra_operator.model import DeviceId, ResourceSlice
 
     from .candidates import Form, Need
@@ -74,7 +77,7 @@ def _tally(
             if device not in away
         )
         if fit.error is not None:
-            counts[f"not judged: {fit.error}"] += fit.unclear
+            counts[f"not judged: {_fault(fit.error, need.claim)}"] += fit.unclear
             counts[""] -= fit.unclear
     free = max(counts.pop("", 0), 0)
     if free and heard is not None:
@@ -82,6 +85,10 @@ def _tally(
     return DeviceTally(
         need.claim, form.name, form.wish.device_class, form.wanted, seen, dict(_ranked(+counts))
     )
+
+
+def _fault(error: DraError, claim: str) -> str:
+    return selector_fault(error, claim) if isinstance(error, CelError) else one_line(error)
 
 
 def _away(fit: SliceFit, node_name: str) -> set[DeviceId]:

@@ -13,8 +13,10 @@ from dra_operator.cluster import Resolution
 from dra_operator.model import GATE
 
 from .constraints import refusal, unevaluated_fields
+from .entries import hindrance
+from .faults import class_missing, forms
 from .outcomes import Allocate, Ignore, Refuse, Release, Wait
-from .ownership import Side, alternatives
+from .ownership import Side
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -33,12 +35,6 @@ SCHEDULER_NAME: Final = "dra-operator"
 
 OTHER_GATES: Final = "OtherGates"
 """The reason of pods that somebody else holds as well, which is the ordinary course of things."""
-
-CLAIM_MISSING: Final = "ClaimMissing"
-"""The reason of pods whose generated claim is not known here: not yet, or no more. Whoever knows the time should tell in the end."""
-
-_QUIET: Final = frozenset({Resolution.NOT_CREATED})
-"""Entries that wait for somebody who is at work on them and reports failures himself (cp C-60)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +61,15 @@ class Intake:
             return Ignore()
         if len(pod.spec.scheduling_gates) > 1:
             others = ", ".join(name for name in pod.gate_names if name != GATE)
-            text = f"waits for gate {others}: dra-operator acts when its own gate is the only one left"
+            text = (
+                f"waits for gate {others} in spec.schedulingGates, which another controller takes off: dra-operator acts when its own "
+                "gate is the only one left"
+            )
             return Wait(OTHER_GATES, text, quiet=not pod.spec.resource_claims)
         entries = self._cluster.claims_of_pod(pod)
         if not pod.spec.node_name and all(entry.resolution is Resolution.NOT_NEEDED for entry in entries):
             return Release()
-        held = self._unready(entries)
+        held = self._unready(pod, entries)
         if held is not None:
             return held
         claims = tuple(
@@ -78,26 +77,19 @@ class Intake:
         )
         return self._missing_class(claims) or self._by_side(pod, claims)
 
-    def _unready(self, entries: Iterable[PodClaim]) -> Wait | None:
+    def _unready(self, pod: Pod, entries: Iterable[PodClaim]) -> Wait | Refuse | None:
         """The first entry in the way (cp S-1)."""
-        for entry in entries:
-            text = f"waiting for spec.resourceClaims {entry.entry.name}: {entry.message}"
-            if entry.must_check_owner and entry.resolution is Resolution.MISSING:
-                # Quiet, as feeds of two kinds overtake each other.
-                text += ". It was generated for this pod and seems to be deleted: recreate the pod"
-                return Wait(CLAIM_MISSING, text, quiet=True)
-            if entry.message:
-                return Wait("ClaimNotReady", text, entry.resolution in _QUIET)
-        return None
+        found = (hindrance(pod, index, entry, self._cluster.templates) for index, entry in enumerate(entries))
+        return next((held for held in found if held is not None), None)
 
     def _missing_class(self, claims: Iterable[ResourceClaim]) -> Wait | None:
         """Classes that do not exist yet: whose a request is cannot be told, and creating the class mends it (cp S-12)."""
         for claim in claims:
-            for request in () if claim.is_allocated else claim.spec.devices.requests:
-                for name, form in alternatives(request):
-                    if form.device_class_name and form.device_class_name not in self._cluster.classes:
-                        text = f"claim {claim.key}: request {name}: device class {form.device_class_name} does not exist"
-                        return Wait("DeviceClassMissing", f"{text}. Create it or name another in the claim")
+            for path, name, form in () if claim.is_allocated else forms(claim):
+                if form.device_class_name and form.device_class_name not in self._cluster.classes:
+                    return Wait(
+                        "DeviceClassMissing", class_missing(claim, path, name, form.device_class_name)
+                    )
         return None
 
     def _by_side(self, pod: Pod, claims: Sequence[ResourceClaim]) -> Classification:
@@ -125,7 +117,7 @@ class Intake:
             if ruling.side is Side.MIXED:
                 return Refuse("MixedClaim", ruling.text)
             if ruling.side is Side.UNKNOWN:
-                return Refuse("SelectorNotEvaluated", _unknown_text(claim, str(ruling.pool), ruling.text))
+                return Refuse("SelectorNotEvaluated", ruling.text)
             sides[ruling.side].append(claim)
         return _Sorted(
             tuple(sides[Side.OURS]), tuple(sides[Side.THEIRS]), tuple(allocated), tuple(allocated_ours)
@@ -165,11 +157,11 @@ class Intake:
         """Claims that take no further consumer (cp I-4)."""
         for claim in claims:
             if len(claim.status.reserved_for) >= MAX_CONSUMERS and not claim.is_reserved_for(pod.uid):
-                text = f"claim {claim.key} already has {MAX_CONSUMERS} consumers, which is all that Kubernetes allows"
-                return Wait(
-                    "TooManyConsumers",
-                    f"{text}. Waiting until one of them ends; use another claim to run at once",
+                text = (
+                    f"ResourceClaim {claim.key}: status.reservedFor: {MAX_CONSUMERS} pods use the claim already, which is all that "
+                    "Kubernetes allows: the pod goes on by itself when one of them ends; use another claim to run at once"
                 )
+                return Wait("TooManyConsumers", text)
         return None
 
     def _strangers(self, pod: Pod, claims: Iterable[ResourceClaim]) -> Wait | None:
@@ -200,22 +192,18 @@ def _stranger(claim: ResourceClaim, other: Pod) -> Wait:
         return Wait("BoundConsumer", text, quiet=True)
     if GATE in other.gate_names:
         gates = ", ".join(name for name in other.gate_names if name != GATE)
-        return Wait(
-            "GatedConsumer",
-            f"claim {claim.key} is shared with pod {other.key}, which other scheduling gates hold: {gates}",
+        text = (
+            f"ResourceClaim {claim.key} is shared with Pod {other.key}, which other scheduling gates hold: {gates}. The pod goes "
+            "on by itself when they are taken off, or that pod is deleted"
         )
-    text = f"claim {claim.key} is shared with pod {other.key}, which does not have the scheduling gate {GATE}"
-    return Wait("UngatedConsumer", f"{text}. Recreate that pod with the gate, or give it a claim of its own")
+        return Wait("GatedConsumer", text)
+    text = (
+        f"ResourceClaim {claim.key} is shared with Pod {other.key}, whose spec.schedulingGates lack {GATE}: recreate that pod with "
+        "the gate, or give it a claim of its own"
+    )
+    return Wait("UngatedConsumer", text)
 
 
 def _allocate(pod: Pod, found: _Sorted) -> Allocate:
     reserve = tuple(claim for claim in found.allocated_ours if not claim.is_reserved_for(pod.uid))
     return Allocate(found.ours, found.theirs, found.allocated, reserve, pod.spec.node_name)
-
-
-def _unknown_text(claim: ResourceClaim, pool: str, error: str) -> str:
-    text = (
-        f"claim {claim.key} is not allocated: whether it asks for devices of pool {pool} cannot be told, as a selector cannot be "
-        f"evaluated: {error}"
-    )
-    return text if "write the selector" in error else f"{text}. Write the selector in another way"

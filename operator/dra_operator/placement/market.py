@@ -71,6 +71,10 @@ class Market:
         options: of the allocator.
         claims: unallocated, in pod order; may be empty.
         steps: search steps over all nodes; None for no limit.
+
+    Attributes:
+        steps: search steps taken for the decision itself, explanations aside.
+        limits: nodes whose search was given up.
     """
 
     def __init__(
@@ -82,6 +86,8 @@ class Market:
         claims: Sequence[ResourceClaim],
         steps: int | None = DEFAULT_TOTAL_STEPS,
     ) -> None:
+        self.steps = 0
+        self.limits = 0
         self._left = steps
         self._details = DETAIL_STEPS
         self._last: Need | None = None
@@ -125,6 +131,7 @@ class Market:
             fault = _fault(node.name, error)
             raise NodeError(lambda: fault) from error
         except SearchLimitReached as error:
+            self.limits += 1
             text = f"node(s) where the search gave up after {error.steps} steps"
             limit = NodeFinding(node.name, Cause.LIMIT, text)
             raise NodeError(lambda: limit) from error
@@ -137,6 +144,7 @@ class Market:
         try:
             return allocator.allocate(node, self._claims)
         finally:
+            self.steps += allocator.steps
             if self._left is not None:
                 self._left -= allocator.steps
 

@@ -34,11 +34,13 @@ class Wait:
         reason: one word in CamelCase for events and metrics.
         message: a sentence for the user with the next step; stable for equal states, so that events fold.
         quiet: whether the user needs no event (it is the ordinary course of things).
+        told_after: seconds after which that is no longer ordinary, and is told; 0 for never. Only read if quiet.
     """
 
     reason: str
     message: str
     quiet: bool = False
+    told_after: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,19 @@ class Plan:
     ours: tuple[ClaimDecision, ...] = ()
     reserve: tuple[ResourceClaim, ...] = ()
     theirs: tuple[ClaimDecision, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What a decision cost.
+
+    Args:
+        steps: search steps over all nodes.
+        limits: nodes whose search was given up at the limit.
+    """
+
+    steps: int = 0
+    limits: int = 0
 
 
 class Verdict(Enum):

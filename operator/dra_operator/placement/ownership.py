@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from dra_operator.errors import CelUnsupported
 
 from .census import wish_of
+from .faults import EDIT_CLASS, REWRITE, forms, selector_fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
         ResourceClaim,
     )
 
-    from .census import Census, SliceFit, Wish
+    from .census import Census, Wish
 
 
 class Side(Enum):
@@ -52,12 +53,14 @@ class Ruling:
     Args:
         side: the answer.
         pool: a pool with a matching device; None if no published device matches.
-        text: for claims of no clear side, what stands in the way.
+        text: for claims of no clear side, what stands in the way, and what to do.
+        error: why nobody can tell whose a request is.
     """
 
     side: Side
     pool: PoolId | None = None
     text: str = ""
+    error: CelUnsupported | None = None
 
 
 class Rules:
@@ -84,10 +87,21 @@ class Rules:
         rulings = {request.name: self.request(request) for request in claim.spec.devices.requests}
         sides = {ruling.side for ruling in rulings.values()}
         if Side.UNKNOWN in sides:
-            return next(ruling for ruling in rulings.values() if ruling.side is Side.UNKNOWN)
+            return self._unknown(claim)
         if sides == {Side.OURS, Side.THEIRS}:
             return Ruling(Side.MIXED, text=_mixed_text(claim.key, rulings))
         return next(iter(rulings.values()), Ruling(Side.THEIRS))
+
+    def _unknown(self, claim: ResourceClaim) -> Ruling:
+        """The first form of a request of which nobody can tell whose it is, with the place of the selector."""
+        asked = ((path, name, self._wish(wish_of(form))) for path, name, form in forms(claim))
+        path, name, ruling = next(found for found in asked if found[2].error is not None)
+        assert ruling.error is not None
+        text = (
+            f"{selector_fault(ruling.error, claim.key, path)}, so it cannot be told whether request {name} asks for devices of "
+            f"pool {ruling.pool}. {REWRITE if not ruling.error.spot or not ruling.error.spot.ref else EDIT_CLASS}"
+        )
+        return Ruling(Side.UNKNOWN, ruling.pool, text, ruling.error)
 
     def request(self, request: DeviceRequest) -> Ruling:
         """Whose a request is; of a prioritized list, the first alternative with the strongest say."""
@@ -112,7 +126,7 @@ class Rules:
 
     def _rule(self, wish: Wish) -> Ruling:
         theirs: PoolId | None = None
-        unknown: SliceFit | None = None
+        unknown: Ruling | None = None
         for fits in self._census.fits(wish).by_node.values():
             for fit in fits:
                 pool_id = fit.slice_.pool_id
@@ -122,9 +136,9 @@ class Rules:
                 if fit.matching:
                     theirs = theirs or pool_id
                 elif owned and isinstance(fit.error, CelUnsupported):
-                    unknown = unknown or fit
+                    unknown = unknown or Ruling(Side.UNKNOWN, pool_id, error=fit.error)
         if unknown is not None:
-            return Ruling(Side.UNKNOWN, unknown.slice_.pool_id, str(unknown.error))
+            return unknown
         return Ruling(Side.OURS) if theirs is None else Ruling(Side.THEIRS, theirs)
 
 
@@ -138,15 +152,18 @@ def alternatives(request: DeviceRequest) -> Iterator[tuple[str, ExactDeviceReque
 
 
 def _mixed_text(claim: str, rulings: dict[str, Ruling]) -> str:
-    ours = next((name, ruling.pool) for name, ruling in rulings.items() if ruling.side is Side.OURS)
-    theirs = next((name, ruling.pool) for name, ruling in rulings.items() if ruling.side is Side.THEIRS)
+    places = {name: f"spec.devices.requests[{index}] ({name})" for index, name in enumerate(rulings)}
+    ours = next((places[name], ruling.pool) for name, ruling in rulings.items() if ruling.side is Side.OURS)
+    theirs = next(
+        (places[name], ruling.pool) for name, ruling in rulings.items() if ruling.side is Side.THEIRS
+    )
     reason = (
         f"is matched by pool {ours[1]}, which an AllocationPolicy gives to the operator"
         if ours[1]
         else "is matched by no device"
     )
     return (
-        f"claim {claim} cannot be allocated: request {ours[0]} {reason}, but request {theirs[0]} is matched only by pools "
-        f"that kube-scheduler allocates, such as {theirs[1]}. One allocator has to serve a whole claim: "
-        "split it into two claims, or add the other pool to an AllocationPolicy"
+        f"ResourceClaim {claim}: {ours[0]} {reason}, but {theirs[0]} is matched only by pools that kube-scheduler allocates, such as "
+        f"{theirs[1]}. One allocator has to serve a whole claim: split it into two claims, or add the other pool to an "
+        "AllocationPolicy"
     )

@@ -10,7 +10,7 @@ wrong with a node spoils that node, what is wrong with a claim spoils the pod.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from dra_operator.allocator import Inputs, Options, selector_matches
 from dra_operator.errors import CelCompileError, CelError, FeatureUnsupported, InvalidInput
@@ -20,11 +20,12 @@ from dra_operator.model import OWNED_TAINT
 from .candidates import needs_of
 from .census import Census
 from .diagnosis import Diagnosis
+from .faults import invalid_claim, selector_failed, unsupported
 from .intake import Intake
 from .market import Market, NodeError
 from .nodes import node_reason
 from .options import PlacementOptions
-from .outcomes import Allocate, Cause, NodeFinding, Plan, Refuse, Unplaced, Wait
+from .outcomes import Allocate, Cause, Effort, NodeFinding, Plan, Refuse, Unplaced, Wait
 from .ownership import Rules, Side
 from .resources import demand_of, dra_resource_names
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
     from dra_operator.cel.interface import SelectorCompiler
     from dra_operator.cluster import Change, Cluster
-    from dra_operator.errors import DraError
     from dra_operator.features import Features
     from dra_operator.model import Node, Pod, PoolId, ResourceClaim
 
@@ -41,21 +41,6 @@ if TYPE_CHECKING:
     from .market import Teller
     from .outcomes import Classification, Decision, Outcome
     from .resources import Demand
-
-MAX_ERROR: Final = 600
-"""Characters of an error in a message: an event holds 1024 bytes, and some characters are several. Arbitrary below that."""
-
-REWRITE: Final = (
-    "Claims cannot be edited: correct the template or manifest (devices beyond a limit go into a second claim), then delete "
-    "and create claim and pod anew"
-)
-"""The next step for a claim that can never be allocated as written."""
-
-DO_WITHOUT: Final = (
-    "Leave that out of the template or manifest and create claim and pod anew, or let kube-scheduler serve it: without the "
-    "gate, from a pool that no AllocationPolicy owns"
-)
-"""The next step for a claim that uses what is not built."""
 
 _Markets: TypeAlias = tuple[Market, Market]
 """Ours and theirs."""
@@ -69,6 +54,9 @@ class Placer:
         compiler: evaluates selectors.
         features: Kubernetes' switches as this cluster has them.
         options: see `PlacementOptions`.
+
+    Attributes:
+        effort: what the last `plan` cost.
     """
 
     def __init__(
@@ -90,6 +78,7 @@ class Placer:
         self._stale = {"ResourceSlice", "DeviceClass", "AllocationPolicy", "Node"}
         self._nodes: Sequence[str] = ()
         self._dra_resources: frozenset[str] = frozenset()
+        self.effort = Effort()
         cluster.on_change(self._note)
 
     def decide(self, pod: Pod) -> Decision:
@@ -111,11 +100,11 @@ class Placer:
         try:
             found = self._search(pod, work)
         except InvalidInput as error:
-            return Refuse("InvalidClaim", f"not allocated: {_one_line(error)}. {REWRITE}")
+            return Refuse("InvalidClaim", invalid_claim(error))
         except CelError as error:
-            return Refuse("SelectorFailed", f"not allocated: {_one_line(error)}. Correct the selector")
+            return Refuse("SelectorFailed", selector_failed(error))
         except FeatureUnsupported as error:
-            return Refuse("FeatureUnsupported", f"not allocated: {_one_line(error)}. {DO_WITHOUT}")
+            return Refuse("FeatureUnsupported", unsupported(error))
         return self._settling(work) or found if isinstance(found, Unplaced) else found
 
     def owns(self, pool_id: PoolId) -> bool:
@@ -149,6 +138,14 @@ class Placer:
 
     def _search(self, pod: Pod, work: Allocate) -> Plan | Unplaced:
         markets = self._markets(work)
+        try:
+            return self._search_in(pod, work, markets)
+        finally:
+            self.effort = Effort(
+                sum(market.steps for market in markets), sum(market.limits for market in markets)
+            )
+
+    def _search_in(self, pod: Pod, work: Allocate, markets: _Markets) -> Plan | Unplaced:
         names, tellers = self._candidates(work, markets)
         tried: list[tuple[Node, Teller]] = []
         demand = demand_of(pod)
@@ -269,12 +266,6 @@ def _check_claims(pod: Pod, allocated: Iterable[ResourceClaim], node: Node) -> N
 def _fail(error: CelError) -> NodeFinding:
     """The teller for a node where a selector failed: the diagnosis makes the finding."""
     raise error
-
-
-def _one_line(error: DraError) -> str:
-    """The error's text without line breaks, and short enough for an event with words around it."""
-    text = " ".join(str(error).split())
-    return text if len(text) <= MAX_ERROR else text[: MAX_ERROR - 1] + "…"
 
 
 def _settling_text(need: Need, pool_id: PoolId) -> str:

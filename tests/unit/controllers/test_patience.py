@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dra_operator.controllers.patience import LAG, Patience
+from dra_operator.controllers.patience import Patience
 from dra_operator.placement import CLAIM_MISSING, Release, Wait
 
 from .clocks import HandClock
 
-LOST = Wait(CLAIM_MISSING, "the claim is not there", quiet=True)
+LAG = 5.0
+LOST = Wait(CLAIM_MISSING, "the claim is not there", quiet=True, told_after=LAG)
 OTHER = Wait("ClaimNotReady", "not created yet", quiet=True)
 
 
@@ -37,6 +38,15 @@ def test_every_other_answer_starts_the_time_anew() -> None:
     for answer in (LOST, Release()):
         patience.judge("u", answer)
     clock.advance(LAG)
+
+    assert patience.judge("u", LOST) == (LOST, LAG)
+
+
+def test_another_state_has_a_time_of_its_own() -> None:
+    clock = HandClock()
+    patience = Patience(clock)
+    patience.judge("u", Wait("TemplateMissing", "no template", quiet=True, told_after=LAG))
+    clock.advance(LAG - 1)
 
     assert patience.judge("u", LOST) == (LOST, LAG)
 

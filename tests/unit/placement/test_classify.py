@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
-from dra_operator.model import GATE, ResourceClaim, from_object, to_object
+from dra_operator.model import GATE, PodStatus, ResourceClaim, ResourceClaimTemplate, from_object, to_object
 from dra_operator.placement import Allocate, Ignore, Refuse, Release, Wait
 
 from .build import (
@@ -90,7 +91,8 @@ def test_a_pod_with_another_gate_is_told_what_it_waits_for(cluster: Cluster) -> 
 
     assert found == Wait(
         "OtherGates",
-        "waits for gate kueue.x-k8s.io/admission: dra-operator acts when its own gate is the only one left",
+        "waits for gate kueue.x-k8s.io/admission in spec.schedulingGates, which another controller takes off: dra-operator acts when "
+        "its own gate is the only one left",
     )
 
 
@@ -116,18 +118,33 @@ def test_a_claim_that_is_not_created_yet_is_waited_for_quietly(cluster: Cluster)
     """Cp C-10, S-1."""
     waiting = pod("p", resourceClaims=[{"name": "x", "resourceClaimTemplateName": "t"}])
 
-    assert placer(cluster).classify(waiting) == Wait(
-        "ClaimNotReady",
-        'waiting for spec.resourceClaims x: pod "ns/p": ResourceClaim not created yet',
+    found = placer(cluster).classify(waiting)
+
+    assert found == Wait(
+        "TemplateMissing",
+        "spec.resourceClaims[0].resourceClaimTemplateName: ResourceClaimTemplate ns/t does not exist: create it in the pod's own "
+        "namespace, and the pod goes on by itself",
         quiet=True,
+        told_after=5.0,
     )
+
+    cluster.apply("ADDED", from_object(ResourceClaimTemplate, {"metadata": {"name": "t", "namespace": "ns"}}))
+    found = placer(cluster).classify(waiting)
+
+    assert isinstance(found, Wait)
+    assert (found.reason, found.quiet, found.told_after) == ("ClaimNotCreated", True, 60.0)
+    assert "claim from ResourceClaimTemplate ns/t has not been created" in found.message
 
 
 def test_a_claim_of_the_user_that_does_not_exist_is_told(cluster: Cluster) -> None:
     found = placer(cluster).classify(pod("p", "c"))
 
     assert found == Wait(
-        "ClaimNotReady", 'waiting for spec.resourceClaims c: resourceclaim.resource.k8s.io "c" not found'
+        "ClaimNotReady",
+        'spec.resourceClaims[0].resourceClaimName: resourceclaim.resource.k8s.io "c" not found: create ResourceClaim ns/c, and '
+        "the pod goes on by itself",
+        quiet=True,
+        told_after=5.0,
     )
 
 
@@ -137,8 +154,32 @@ def test_a_claim_that_is_being_deleted_holds_the_pod(cluster: Cluster) -> None:
 
     found = placer(cluster).classify(pod("p", "c"))
 
-    assert found == Wait(
-        "ClaimNotReady", 'waiting for spec.resourceClaims c: resourceclaim "c" is being deleted'
+    assert isinstance(found, Wait)
+    assert (found.reason, found.quiet) == ("ClaimNotReady", False)
+    assert found.message.startswith(
+        'spec.resourceClaims[0].resourceClaimName: resourceclaim "c" is being deleted: no pod can use it any more. Wait until'
+    )
+
+
+def test_a_claim_of_a_pod_group_is_refused_by_the_name_of_the_feature(cluster: Cluster) -> None:
+    owner = {
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "kind": "PodGroup",
+        "name": "g",
+        "uid": "g1",
+        "controller": True,
+    }
+    cluster.apply("ADDED", claim("c", ownerReferences=[owner]))
+    statuses = [{"name": "x", "resourceClaimName": "c"}]
+    waiting = pod("p", resourceClaims=[{"name": "x", "resourceClaimTemplateName": "t"}])
+    waiting = replace(waiting, status=from_object(PodStatus, {"resourceClaimStatuses": statuses}))
+
+    found = placer(cluster).classify(waiting)
+
+    assert isinstance(found, Refuse)
+    assert found.reason == "FeatureUnsupported"
+    assert found.message.startswith(
+        "status.resourceClaimStatuses[0].resourceClaimName: ResourceClaim ns/c is of PodGroup g: DRAWorkloadResourceClaims is not "
     )
 
 
@@ -148,7 +189,8 @@ def test_a_missing_device_class_is_waited_for(cluster: Cluster) -> None:
 
     assert placer(cluster).classify(pod("p", "c")) == Wait(
         "DeviceClassMissing",
-        "claim ns/c: request gpu: device class later does not exist. Create it or name another in the claim",
+        "ResourceClaim ns/c: spec.devices.requests[0].exactly.deviceClassName: DeviceClass later, which request gpu asks for, does "
+        "not exist: create it, and the pod goes on by itself, or name another in a new claim",
     )
 
 
@@ -220,8 +262,8 @@ def test_a_claim_of_both_sides_is_refused_with_the_requests_and_pools(cluster: C
 
     assert found == Refuse(
         "MixedClaim",
-        "claim ns/c cannot be allocated: request fast is matched by pool gpu.example.com/n1, which an AllocationPolicy "
-        "gives to the operator, but request net is matched only by pools that kube-scheduler allocates, such as "
+        "ResourceClaim ns/c: spec.devices.requests[0] (fast) is matched by pool gpu.example.com/n1, which an AllocationPolicy "
+        "gives to the operator, but spec.devices.requests[1] (net) is matched only by pools that kube-scheduler allocates, such as "
         "nic.example.com/n1. One allocator has to serve a whole claim: split it into two claims, or add the other pool "
         "to an AllocationPolicy",
     )
@@ -320,8 +362,8 @@ def test_an_ungated_pod_on_a_shared_claim_holds_the_others_with_a_reason(cluster
 
     assert placer(cluster).classify(pod("p", "c")) == Wait(
         "UngatedConsumer",
-        "claim ns/c is shared with pod ns/loose, which does not have the scheduling gate dra-operator.io/allocate. "
-        "Recreate that pod with the gate, or give it a claim of its own",
+        "ResourceClaim ns/c is shared with Pod ns/loose, whose spec.schedulingGates lack dra-operator.io/allocate: recreate that "
+        "pod with the gate, or give it a claim of its own",
     )
 
 

@@ -342,7 +342,9 @@ def test_a_claim_that_can_never_be_allocated_is_refused_even_without_candidates(
 
     assert isinstance(found, Refuse)
     assert found.reason == "InvalidClaim"
-    assert "exceeds the claim limit" in found.message
+    assert found.message.startswith(
+        "ResourceClaim ns/c: spec.devices.requests[0].exactly.count: request gpu asks for 33 devices; a claim can hold 32. The spec"
+    )
     assert "go into a second claim" in found.message
 
 

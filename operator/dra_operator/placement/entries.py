@@ -1,0 +1,107 @@
+"""What to tell of an entry of `spec.resourceClaims` that the pod cannot go on with: its path, upstream's words, the next step.
+
+Called by `Intake`. Where upstream has words for the same state (cp C-10, C-11, S-1), those are used: users find them in search engines. It
+must not decide whether the pod goes on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from dra_operator.cluster import Resolution
+
+from .outcomes import Refuse, Wait
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from dra_operator.cluster import PodClaim
+    from dra_operator.model import Pod
+
+CLAIM_MISSING: Final = "ClaimMissing"
+"""The reason of pods whose generated claim is not known here: not yet, or no more."""
+
+LAG: Final = 5.0
+"""Seconds for which what a pod names may be unknown without a word. Arbitrary: feeds are apart by less than one, and people apply a
+pod together with what it uses."""
+
+SLOW: Final = 60.0
+"""Seconds that whoever generates claims may take without a word. Arbitrary: a burst of thousands of pods takes minutes, one pod
+less than a second."""
+
+POD_GROUP: Final = "PodGroup"
+
+
+def hindrance(pod: Pod, index: int, entry: PodClaim, templates: Container[str]) -> Wait | Refuse | None:
+    """What stands in the way of the pod at one of its entries; None if nothing does.
+
+    Args:
+        pod: the pod.
+        index: of the entry in `spec.resourceClaims`.
+        entry: what it resolves to.
+        templates: keys of the templates that exist.
+    """
+    path = f"spec.resourceClaims[{index}]"
+    if entry.resolution is Resolution.NOT_CREATED:
+        return _not_created(pod, path, entry, templates)
+    if not entry.message:
+        return None
+    if entry.resolution is Resolution.UNKNOWN:
+        text = f"{path}: {entry.message}: it is of an API that dra-operator does not know"
+        return Wait("ClaimNotReady", f"{text}. Name a claim or a template in it")
+    path = _claim_path(pod, path, entry)
+    if entry.resolution is Resolution.MISSING:
+        return _missing(path, entry)
+    if entry.resolution is Resolution.FOREIGN:
+        return _foreign(path, entry)
+    text = (
+        f"{path}: {entry.message}: no pod can use it any more. Wait until it is gone and create it anew; if it stays, see its "
+        f"metadata.finalizers and the pods in its status.reservedFor (kubectl get resourceclaim {entry.name} -o yaml)"
+    )
+    return Wait("ClaimNotReady", text)
+
+
+def _claim_path(pod: Pod, path: str, entry: PodClaim) -> str:
+    """Where the name of the claim stands: in the spec, or in the status for generated claims."""
+    if not entry.must_check_owner:
+        return f"{path}.resourceClaimName"
+    names = [status.name for status in pod.status.resource_claim_statuses]
+    return f"status.resourceClaimStatuses[{names.index(entry.entry.name)}].resourceClaimName"
+
+
+def _not_created(pod: Pod, path: str, entry: PodClaim, templates: Container[str]) -> Wait:
+    """Quiet at first: whoever generates the claim is at work on it, and reports failures himself (cp C-60)."""
+    key = f"{pod.metadata.namespace}/{entry.entry.resource_claim_template_name}"
+    path = f"{path}.resourceClaimTemplateName"
+    if key not in templates:
+        text = f"{path}: ResourceClaimTemplate {key} does not exist: create it in the pod's own namespace, and the pod goes on by itself"
+        return Wait("TemplateMissing", text, quiet=True, told_after=LAG)
+    text = (
+        f"{path}: the claim from ResourceClaimTemplate {key} has not been created for more than {SLOW:g} s: see events "
+        "FailedResourceClaimCreation of this pod and the ResourceQuotas of its namespace, or whether kube-controller-manager "
+        "and its resourceclaim-controller run"
+    )
+    return Wait("ClaimNotCreated", text, quiet=True, told_after=SLOW)
+
+
+def _missing(path: str, entry: PodClaim) -> Wait:
+    """Quiet at first, as feeds of two kinds overtake each other."""
+    text = f"{path}: {entry.message}"
+    if entry.must_check_owner:
+        text += ". It was generated for this pod and seems to be deleted: recreate the pod"
+        return Wait(CLAIM_MISSING, text, quiet=True, told_after=LAG)
+    text += f": create ResourceClaim {entry.claim_key}, and the pod goes on by itself"
+    return Wait("ClaimNotReady", text, quiet=True, told_after=LAG)
+
+
+def _foreign(path: str, entry: PodClaim) -> Wait | Refuse:
+    owner = entry.claim.metadata.controller if entry.claim is not None else None
+    if owner is not None and owner.kind == POD_GROUP:
+        text = (
+            f"{path}: ResourceClaim {entry.claim_key} is of PodGroup {owner.name}: DRAWorkloadResourceClaims is not supported "
+            "yet. Give the pod a template of its own, or let kube-scheduler serve it: without the gate, from a pool that no "
+            "AllocationPolicy owns"
+        )
+        return Refuse("FeatureUnsupported", text)
+    text = f"{path}: {entry.message}: recreate the pod, so that it gets a claim of its own"
+    return Wait("ClaimNotReady", text)

@@ -1,0 +1,130 @@
+"""Sentences about what somebody wrote wrong: the object, the path in it, what is wrong, what to do.
+
+Used by `Placer`, `Intake` and `Rules`, where the facts are. Errors of the allocator are in upstream's words, for the sake of sameness; here
+they become what a user reads, shortened to fit an event with all around it. It must not decide anything.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from dra_operator.errors import CelUnsupported, InvalidClaim
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dra_operator.errors import CelError, DraError, FeatureUnsupported, InvalidInput
+    from dra_operator.model import DeviceSubRequest, ExactDeviceRequest, ResourceClaim
+
+    Form = ExactDeviceRequest | DeviceSubRequest
+
+MAX_DETAIL: Final = 360
+"""Characters of an error in a message: an event holds 1024 bytes, names and paths take some, and some characters are several.
+Arbitrary below that."""
+
+MAX_SENTENCE: Final = 600
+"""Characters of a sentence that names objects, before its next step. Names are 253 characters at most; again arbitrary below the limit."""
+
+REWRITE: Final = (
+    "The spec of a claim cannot be edited: correct the template or manifest (devices beyond a limit go into a second claim), "
+    "then delete and create claim and pod anew"
+)
+"""The next step for a claim that can never be allocated as written."""
+
+DO_WITHOUT: Final = (
+    "Leave that out of the template or manifest and create claim and pod anew, or let kube-scheduler serve it: without the "
+    "gate, from a pool that no AllocationPolicy owns"
+)
+"""The next step for a claim that uses what is not built."""
+
+EDIT_CLASS: Final = "Correct the class: the pod goes on by itself"
+"""The next step for a selector of a class, which can be edited."""
+
+_COMPILE_FAULT: Final = re.compile(
+    r"compilation failed: ERROR: <input>:(\d+):(\d+): (.*?)\n \| (.*?)\n", re.DOTALL
+)
+_NEAR: Final = (24, 12)
+"""Characters shown before and after the column of a compile error. Arbitrary: enough to find the place."""
+
+
+def forms(claim: ResourceClaim) -> Iterator[tuple[str, str, Form]]:
+    """Path, name as results carry it (`gpu`, `gpu/big`) and content of all forms in which a claim's requests can be had."""
+    for index, request in enumerate(claim.spec.devices.requests):
+        path = f"spec.devices.requests[{index}]"
+        if request.first_available:
+            for number, sub in enumerate(request.first_available):
+                yield f"{path}.firstAvailable[{number}]", f"{request.name}/{sub.name}", sub
+        elif request.exactly is not None:
+            yield f"{path}.exactly", request.name, request.exactly
+
+
+def class_missing(claim: ResourceClaim, path: str, name: str, class_name: str) -> str:
+    """A request names a class that is not there."""
+    return (
+        f"ResourceClaim {claim.key}: {path}.deviceClassName: DeviceClass {class_name}, which request {name} asks for, does not "
+        "exist: create it, and the pod goes on by itself, or name another in a new claim"
+    )
+
+
+def invalid_claim(error: InvalidInput) -> str:
+    """A claim that can never be allocated as written."""
+    if not isinstance(error, InvalidClaim) or not error.claim:
+        return f"{shortened(str(error))}. {REWRITE}"
+    return (
+        f"{shortened(f'ResourceClaim {error.claim}: {error.path}: {error.plain}', MAX_SENTENCE)}. {REWRITE}"
+    )
+
+
+def unsupported(error: FeatureUnsupported) -> str:
+    """A claim that uses what is not built."""
+    return f"{shortened(str(error), MAX_SENTENCE)}. {DO_WITHOUT}"
+
+
+def selector_failed(error: CelError, claim: str = "", path: str = "") -> str:
+    """A selector that does not compile, fails, or cannot be evaluated, with the next step.
+
+    Args:
+        error: from the allocator or the census.
+        claim: `namespace/name` for errors that claims share; else the error knows it.
+        path: of the form of the request in that claim.
+    """
+    spot = error.spot
+    of_claim = spot is not None and not spot.ref.startswith("DeviceClass ")
+    step = REWRITE if of_claim else EDIT_CLASS
+    return f"{selector_fault(error, claim, path)}. {step}"
+
+
+def selector_fault(error: CelError, claim: str = "", path: str = "") -> str:
+    """The same without the next step."""
+    spot = error.spot
+    if spot is None:
+        return shortened(str(error))
+    ref = spot.ref or (f"ResourceClaim {claim}" if claim else "")
+    where = ": ".join(filter(None, (ref, f"{path}.{spot.path}" if not spot.ref and path else spot.path)))
+    detail = shortened(plain_cel(spot.detail))
+    if isinstance(error, CelUnsupported):
+        return f"{where}: {detail}"
+    return f"{where}: fails on device {spot.device}: {detail}" if spot.device else f"{where}: {detail}"
+
+
+def plain_cel(detail: str) -> str:
+    """A failure of an expression in one line: upstream's picture of a compile error becomes line, column and the text there."""
+    found = _COMPILE_FAULT.match(detail)
+    if found is None:
+        return detail.removeprefix("CEL: ")
+    row, column, message, line = found.groups()
+    at, (before, after) = int(column) - 1, _NEAR
+    near = line[max(0, at - before) : at + after].strip()
+    return f"does not compile at line {row}, column {column} (near `{near}`): {message}"
+
+
+def shortened(text: str, limit: int = MAX_DETAIL) -> str:
+    """Without line breaks, and short enough for an event with words around it."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def one_line(error: DraError) -> str:
+    """The error's own words, shortened."""
+    return shortened(str(error))
