@@ -20,12 +20,15 @@ from tests.e2e.harness.plugin import (
     served,
     workspace,
 )
+from tests.e2e.install_fixtures import install_plane, installed
 from tests.e2e.operator_fixtures import managed, module_operator, ungated
 
 __all__ = [
     "control_plane",
     "control_plane_without_claim_controller",
     "enabled",
+    "install_plane",
+    "installed",
     "kubectl",
     "managed",
     "module_operator",

@@ -18,7 +18,7 @@ import yaml
 
 from tests.e2e.harness.cluster import StartError, free_port
 from tests.e2e.harness.probe import answers_ok
-from tests.e2e.harness.process import Process
+from tests.e2e.harness.process import Process, guarded_pid
 from tests.e2e.harness.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -99,12 +99,7 @@ class OperatorProcess:
     @property
     def pid(self) -> int:
         """Process id of the program itself, not of its guard. Raises: ProcessLookupError: It has ended."""
-        guard = self._process.pid
-        found = Path(f"/proc/{guard}/task").glob("*/children")
-        children = [child for path in found for child in path.read_text().split()]
-        if not children:
-            raise ProcessLookupError(f"process {guard} guards nothing")
-        return int(children[0])
+        return guarded_pid(self._process.pid)
 
     def send(self, number: signal.Signals) -> None:
         """Sends a signal to the program, for example SIGSTOP and SIGCONT for a leader that sleeps."""

@@ -60,14 +60,17 @@ def build_early(config: pytest.Config) -> Binaries:
     return ensure_binaries(say)
 
 
-def shared_control_plane(session: pytest.Session, options: Options | None = None) -> ControlPlane:
+def shared_control_plane(
+    session: pytest.Session, options: Options | None = None, purpose: str = ""
+) -> ControlPlane:
     """The run's control plane with these options, started at the first call and stopped at the end of the run.
 
+    Tests that install and remove the operator have one of their own, by `purpose`: the others count on the manifests.
     When tests failed, its logs are kept and their place is told.
     """
     wanted = options or Options()
     running = session.config.stash.setdefault(_running, {})
-    key = repr(wanted)
+    key = purpose + repr(wanted)
     if key not in running:
         running[key] = ControlPlane.start(wanted, build_early(session.config))
         session.config.add_cleanup(lambda: _stop(running[key], failed=session.testsfailed > 0))

@@ -8,14 +8,23 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 GRACE = 10.0  # seconds from SIGTERM to SIGKILL; a quiet control plane needs under one
 _TAIL_BYTES = 4000
+
+
+def guarded_pid(guard: int) -> int:
+    """Process id of the program that a guard runs (`ControlPlane.guard_command`). Raises: ProcessLookupError: It has ended."""
+    found = Path(f"/proc/{guard}/task").glob("*/children")
+    children = [child for path in found for child in path.read_text().split()]
+    if not children:
+        raise ProcessLookupError(f"process {guard} guards nothing")
+    return int(children[0])
 
 
 class Process:

@@ -1,0 +1,133 @@
+"""The operator as a cluster admin has it: installed by the README's command, run by `podrunner`, removed by the shipped script.
+
+`conftest.py` imports the fixtures. The control plane is one for such tests alone: each finds nothing of the operator's there, and
+leaves nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.harness.objects import node
+from tests.e2e.harness.operator_process import ROOT
+from tests.e2e.harness.plugin import shared_control_plane
+from tests.e2e.harness.podrunner import NAMESPACE, PodRunner
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.e2e.harness.cluster import ControlPlane
+
+NODE = "control-node"
+"""Where the operator's pod and the release Job go: the only node at first."""
+
+MINE = "app.kubernetes.io/name=dra-operator"
+INSTALL_TIMEOUT = "60s"
+UNINSTALL_TIMEOUT = 240.0
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """The operator, installed.
+
+    Attributes:
+        control_plane: Of these tests alone.
+        runner: Runs the pods of the manifests; its environment is the module's `INSTALL_ENVIRONMENT`.
+    """
+
+    control_plane: ControlPlane
+    runner: PodRunner
+
+    def install(self, folder: Path = ROOT / "manifests") -> None:
+        """`kubectl apply -k`, and waiting for the Deployment."""
+        kubectl = self.control_plane.kubectl
+        kubectl.run("apply", "--kustomize", str(folder))
+        self.rollout()
+
+    def rollout(self) -> None:
+        """Waits until the Deployment is as it should be."""
+        wait = ("rollout", "status", "deployment/dra-operator", f"--timeout={INSTALL_TIMEOUT}")
+        self.control_plane.kubectl.in_namespace(NAMESPACE).run(*wait)
+
+    @property
+    def url(self) -> str:
+        """Of /healthz, /readyz and /metrics of the one pod."""
+        return self.runner.url()
+
+    def uninstall(self) -> str:
+        """`sh manifests/uninstall.sh`; returns what it printed.
+
+        Raises:
+            AssertionError: It failed; the text holds what it, and the Job, printed.
+        """
+        done = self.try_uninstall()
+        assert done.returncode == 0, f"{done.stdout}\n{done.stderr}\n{self.runner.log_text()}"
+        return done.stdout
+
+    def try_uninstall(self) -> subprocess.CompletedProcess[str]:
+        """As `uninstall`, without judging the result."""
+        script = str(ROOT / "manifests" / "uninstall.sh")
+        # The kubectl of the tests comes first, and no kubeconfig but the one named.
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        environment = {**os.environ, "PATH": path, "KUBECTL_KUBERC": "false"}
+        return subprocess.run(
+            ["sh", script, f"--kubeconfig={self.control_plane.kubeconfig}"],
+            stdin=subprocess.DEVNULL,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=UNINSTALL_TIMEOUT,
+            check=False,
+        )
+
+    def left(self) -> list[str]:
+        """Objects that bear the operator's label, its namespace included."""
+        kubectl = self.control_plane.kubectl
+        kinds = kubectl.run("api-resources", "--verbs=list", "--output=name", "--no-headers").split()
+        found = []
+        for kind in kinds:
+            flags = ("--all-namespaces", f"--selector={MINE}", "--output=name", "--ignore-not-found")
+            found += kubectl.run("get", kind, *flags).split()
+        return found
+
+
+@pytest.fixture(scope="session")
+def install_plane(request: pytest.FixtureRequest) -> ControlPlane:
+    """A control plane for tests that install and remove the operator; nothing is installed on it."""
+    return shared_control_plane(request.session, purpose="install")
+
+
+@contextmanager
+def open_installation(control_plane: ControlPlane, environment: dict[str, str]) -> Iterator[Installation]:
+    """For fixtures: installs with the README's command, and removes with the README's command, whatever the test did."""
+    control_plane.kubectl.apply(node(NODE, labels={"kubernetes.io/os": "linux"}))
+    with PodRunner(control_plane, environment) as runner:
+        installation = Installation(control_plane, runner)
+        try:
+            installation.install()
+            yield installation
+        except BaseException:
+            print(runner.log_text(), flush=True)
+            raise
+        finally:
+            installation.uninstall()
+    assert installation.left() == []
+
+
+@pytest.fixture
+def installed(install_plane: ControlPlane, request: pytest.FixtureRequest) -> Iterator[Installation]:
+    """The operator, installed with `kubectl apply -k manifests` and ready; removed with `manifests/uninstall.sh` after the test.
+
+    A module sets other settings by `INSTALL_ENVIRONMENT`: they win over the shipped ones as variables do, and change no manifest.
+    """
+    environment: dict[str, str] = getattr(request.module, "INSTALL_ENVIRONMENT", {})
+    with open_installation(install_plane, environment) as installation:
+        yield installation
