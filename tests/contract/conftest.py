@@ -30,7 +30,7 @@ async def running(folder: Path) -> AsyncIterator[Server]:
     if REAL:
         yield Server.of_kubeconfig(Path(REAL))
         return
-    async with FakeApi(bookmark_seconds=1.0) as embedded:
+    async with FakeApi(bookmark_seconds=1.0, compaction_seconds=0.5) as embedded:
         yield Server.of_kubeconfig(embedded.write_kubeconfig(folder / "kubeconfig.yaml"))
 
 

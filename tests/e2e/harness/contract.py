@@ -24,6 +24,9 @@ SERVER_ONLY = Options(
         "-node-lifecycle-controller",
     ),
     without=frozenset({SCHEDULER, KWOK}),
+    apiserver_flags=(
+        "--etcd-compaction-interval=5s",
+    ),  # so that continue tokens expire while a test looks on
 )
 
 

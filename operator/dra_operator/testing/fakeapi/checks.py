@@ -34,6 +34,11 @@ _QUALIFIED_HELP = (
     " character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is"
     " '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
 )
+LABEL_KEY_HELP = (
+    "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric"
+    " character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is"
+    " '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+)
 
 
 def quoted(value: Any) -> str:

@@ -59,6 +59,8 @@ class StatusError(Exception):
     causes: Sequence[Cause] = ()
     retry_after: int | None = None
     empty_details: bool = False
+    onward: str = ""
+    """Continue token by which a list goes on, though not consistently."""
 
     def __str__(self) -> str:
         return self.message
@@ -70,7 +72,8 @@ class StatusError(Exception):
             details["causes"] = [cause.as_dict() for cause in self.causes]
         if self.retry_after is not None:
             details["retryAfterSeconds"] = self.retry_after
-        body: Obj = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
+        metadata = {"continue": self.onward} if self.onward else {}
+        body: Obj = {"kind": "Status", "apiVersion": "v1", "metadata": metadata, "status": "Failure"}
         body |= {"message": self.message, "reason": self.reason, "code": self.code}
         if details or self.empty_details:
             body["details"] = details
@@ -180,6 +183,22 @@ def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
 def expired(message: str) -> StatusError:
     """410: the history that the client wants is gone; it has to list again."""
     return StatusError(410, "Expired", message)
+
+
+def token_expired(onward: str) -> StatusError:
+    """410 of a continue token; `onward` is one to go on with."""
+    message = (
+        "The provided continue parameter is too old to display a consistent list result. You can start a new list without"
+        " the continue parameter, or use the continue token in this response to retrieve the remainder of the results."
+        " Continuing with the provided token results in an inconsistent list - objects that were created, modified, or"
+        " deleted between the time the first chunk was returned and now may show up in the list."
+    )
+    return StatusError(410, "Expired", message, onward=onward)
+
+
+def list_too_old() -> StatusError:
+    """410 of a list at an exact version."""
+    return expired("The resourceVersion for the provided list is too old.")
 
 
 def too_old(wanted: int, oldest: int) -> StatusError:

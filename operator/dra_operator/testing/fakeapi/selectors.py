@@ -11,16 +11,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dra_operator.testing.fakeapi import labels
 from dra_operator.testing.fakeapi.failures import bad_request
 from dra_operator.testing.fakeapi.kinds import DRA, Kind
 from dra_operator.testing.fakeapi.objects import Obj, dig, meta
 
 Test = Callable[[Obj], bool]
 
-_SET = re.compile(r"^(?P<key>\S+)\s+(?P<op>in|notin)\s*\((?P<values>[^)]*)\)$")
 _EQUAL = re.compile(r"^(?P<key>[^\s!=]+)\s*(?P<op>==|=|!=)\s*(?P<value>[^\s=!]*)$")
-_EXISTS = re.compile(r"^(?P<negated>!\s*)?(?P<key>[^\s!=(),]+)$")
-_SPLIT = re.compile(r",(?![^(]*\))")
 
 _EVENT_FIELDS = (
     *(f"involvedObject.{name}" for name in ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion")),
@@ -72,30 +70,11 @@ def label_tests(text: str) -> list[Test]:
     Raises:
         StatusError: 400, it does not parse.
     """
-    return [_label_test(part.strip()) for part in _SPLIT.split(text) if part.strip()]
+    return [_of_labels(test) for test in labels.parsed(text)]
 
 
-def _label_test(part: str) -> Test:
-    if match := _SET.match(part):
-        values = {value.strip() for value in match["values"].split(",")}
-        return _membership(match["key"], values, wanted=match["op"] == "in")
-    if match := _EQUAL.match(part):
-        return _membership(match["key"], {match["value"]}, wanted=match["op"] != "!=")
-    if match := _EXISTS.match(part):
-        return _existence(match["key"], wanted=not match["negated"])
-    raise bad_request(f"unable to parse requirement: {part}")
-
-
-def _labels(obj: Obj) -> Mapping[str, str]:
-    return meta(obj).get("labels") or {}
-
-
-def _membership(key: str, values: set[str], *, wanted: bool) -> Test:
-    return lambda obj: (_labels(obj).get(key) in values) is wanted
-
-
-def _existence(key: str, *, wanted: bool) -> Test:
-    return lambda obj: (key in _labels(obj)) is wanted
+def _of_labels(test: labels.LabelTest) -> Test:
+    return lambda obj: test(meta(obj).get("labels") or {})
 
 
 def _field_tests(kind: Kind, text: str) -> list[Test]:
@@ -105,14 +84,22 @@ def _field_tests(kind: Kind, text: str) -> list[Test]:
 def _field_test(kind: Kind, part: str) -> Test:
     match = _EQUAL.match(part)
     if not match:
-        raise bad_request(f"invalid field selector: {part}")
+        raise bad_request(f"invalid selector: '{part}'; can't understand '{part}'")
     path = match["key"]
     if path not in ("metadata.name", "metadata.namespace") and path not in FIELDS.get(
         kind.resource, kind_fields(kind)
     ):
-        raise bad_request(f"field label not supported: {path}")
+        raise bad_request(_unselectable(kind, path))
     steps, value, wanted = path.split("."), match["value"], match["op"] != "!="
     return lambda obj: (_text(dig(obj, *steps)) == value) is wanted
+
+
+def _unselectable(kind: Kind, path: str) -> str:
+    if kind.group == DRA and kind.resource in FIELDS:
+        return f"field label not supported for {kind.api_version}, Kind={kind.kind}: {path}"
+    if kind.custom or kind.resource in FIELDS:
+        return f"field label not supported: {path}"
+    return f'"{path}" is not a known field selector: only "metadata.name", "metadata.namespace"'
 
 
 def kind_fields(kind: Kind) -> tuple[str, ...]:

@@ -45,6 +45,7 @@ class FakeApi:
         clock: what time it is; tests of leases and time-outs may bring their own.
         history: changes kept per resource before watches get 410.
         bookmark_seconds: how often idle watches get a bookmark.
+        compaction_seconds: how often paged lists older than that are forgotten, as etcd's compaction does; None for never.
     """
 
     def __init__(
@@ -55,10 +56,13 @@ class FakeApi:
         clock: Clock = utc_now,
         history: int = HISTORY,
         bookmark_seconds: float = BOOKMARK_SECONDS,
+        compaction_seconds: float | None = None,
     ) -> None:
         self.machinery = Machinery(Store(history), Kinds(), clock)
         self._face = Face(self.machinery, bookmark_seconds=bookmark_seconds)
         self._port = port
+        self._compaction_seconds = compaction_seconds
+        self._compactor: asyncio.Task[None] | None = None
         self._runner: web.AppRunner | None = None
         self._soon: list[asyncio.Handle] = []
         self._collector = GarbageCollector(self.machinery)
@@ -148,10 +152,15 @@ class FakeApi:
             self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         for standin in self._standins:
             standin.start(self._later)
+        if self._compaction_seconds:
+            self._compactor = asyncio.create_task(self._compact_for_ever(self._compaction_seconds))
 
     async def stop(self) -> None:
         """End streams, answer what is in flight, close the port."""
         self._face.end_watches()
+        if self._compactor is not None:
+            self._compactor.cancel()
+            await asyncio.wait([self._compactor])
         for handle in self._soon:
             handle.cancel()
         for standin in self._standins:
@@ -159,6 +168,14 @@ class FakeApi:
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
+
+    async def _compact_for_ever(self, seconds: float) -> None:
+        """Forget, each time, what was old the last time."""
+        version = self.store.version
+        while True:
+            await asyncio.sleep(seconds)
+            self._face.reader.forget(version)
+            version = self.store.version
 
     async def __aenter__(self) -> Self:
         await self.start()

@@ -72,7 +72,7 @@ class WatchRequest:
         """The request in a query.
 
         Raises:
-            StatusError: 400 (selector or version does not parse), 422 (sendInitialEvents without what it needs).
+            StatusError: 400 (selector or version does not parse), 422 (sendInitialEvents without a version match).
         """
         text = query.get("resourceVersion", "")
         if text and not text.isdigit():
@@ -80,7 +80,7 @@ class WatchRequest:
             raise failures.StatusError(500, "", why)
         bookmarks = _true(query, "allowWatchBookmarks")
         initial = _true(query, "sendInitialEvents")
-        _check_initial(query, bookmarks=bookmarks)
+        _check_initial(query)
         return cls(
             kind=kind,
             namespace=namespace,
@@ -88,7 +88,7 @@ class WatchRequest:
             version=int(text or 0),
             from_start=initial or text in ("", "0"),
             bookmarks=bookmarks,
-            initial_end=initial,
+            initial_end=initial and bookmarks,
             timeout=float(query.get("timeoutSeconds") or 0),
         )
 
@@ -97,14 +97,11 @@ def _true(query: Mapping[str, str], name: str) -> bool:
     return query.get(name, "").lower() in ("true", "1")
 
 
-def _check_initial(query: Mapping[str, str], *, bookmarks: bool) -> None:
-    about = failures.About("meta.k8s.io", "ListOptions")
+def _check_initial(query: Mapping[str, str]) -> None:
     if "sendInitialEvents" in query and query.get("resourceVersionMatch") != "NotOlderThan":
         detail = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        about = failures.About("meta.k8s.io", "ListOptions")
         raise failures.invalid(about, [forbidden("resourceVersionMatch", detail)])
-    if _true(query, "sendInitialEvents") and not bookmarks:
-        detail = "sendInitialEvents is forbidden for watch unless allowWatchBookmarks is set"
-        raise failures.invalid(about, [forbidden("sendInitialEvents", detail)])
 
 
 class Watcher:
@@ -184,7 +181,9 @@ class Watcher:
     def _pending(self) -> list[WatchEvent]:
         self._news.clear()
         changes = self._store.history(self._request.kind.resource).since(self._version)
-        self._version = self._store.version
+        self._version = max(
+            self._version, self._store.version
+        )  # a position of the future hears nothing until then
         return [event for change in changes if (event := self._seen(change)) is not None]
 
     def _seen(self, change: Change) -> WatchEvent | None:
@@ -206,7 +205,7 @@ class Watcher:
 
     def _bookmark(self) -> list[WatchEvent]:
         if not self._news.is_set():
-            self._version = self._store.version
+            self._version = max(self._version, self._store.version)
         return [self._bookmark_event()] if self._request.bookmarks else []
 
     def _bookmark_event(self, annotations: Mapping[str, str] | None = None) -> WatchEvent:
