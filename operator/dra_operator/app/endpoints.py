@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import json
 import logging
 import socket
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Protocol
 
 from aiohttp import web
@@ -13,7 +15,7 @@ from dra_operator.errors import InvalidSettings
 from dra_operator.metrics import CONTENT_TYPE, Metrics
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 logger = logging.getLogger(__name__)
 
@@ -31,8 +33,12 @@ class Health(Protocol):
         """Whether decisions are being taken."""
         ...
 
-    def detail(self) -> Mapping[str, Any]:
-        """For people and logs."""
+    def readiness(self) -> Mapping[str, Any]:
+        """For people: status and reason first."""
+        ...
+
+    def ailments(self) -> Sequence[str]:
+        """What only a restart would mend; empty in good health."""
         ...
 
 
@@ -72,13 +78,22 @@ class Endpoints:
             await self._runner.cleanup()
 
     async def _healthz(self, _: web.Request) -> web.Response:
-        """That the event loop answers is the news; a dead task ends the process instead."""
-        return web.json_response({"status": "ok", **self._health.detail()})
+        """That the event loop answers is half of the news; a dead task ends the process instead."""
+        ailments = self._health.ailments()
+        for ailment in ailments:
+            logger.error("not healthy: %s; the kubelet restarts the container", ailment)
+        body = {"status": "unhealthy" if ailments else "ok", "reason": "; ".join(ailments)}
+        return _json(body, HTTPStatus.INTERNAL_SERVER_ERROR if ailments else HTTPStatus.OK)
 
     async def _readyz(self, _: web.Request) -> web.Response:
         ready = self._health.is_ready
-        body = {"status": "ok" if ready else "not ready", **self._health.detail()}
-        return web.json_response(body, status=200 if ready else 503)
+        return _json(self._health.readiness(), HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE)
 
     async def _render(self, _: web.Request) -> web.Response:
         return web.Response(body=self._metrics.render(), headers={"Content-Type": CONTENT_TYPE})
+
+
+def _json(body: Mapping[str, Any], status: HTTPStatus) -> web.Response:
+    """One line a fact, for people with curl."""
+    text = json.dumps(body, indent=1) + "\n"
+    return web.Response(text=text, status=status, content_type="application/json")

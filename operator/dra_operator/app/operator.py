@@ -21,6 +21,7 @@ from dra_operator.controllers.claims import ClaimGenerator
 from dra_operator.controllers.clock import SystemClock
 from dra_operator.controllers.commit import Committer
 from dra_operator.controllers.doubles import DoublesWatch
+from dra_operator.controllers.echoes import Echoes
 from dra_operator.controllers.ownership import PolicyController
 from dra_operator.controllers.parts import Parts
 from dra_operator.controllers.recorder import EventRecorder
@@ -41,22 +42,14 @@ from dra_operator.kube.feeds import StreamFeed
 from dra_operator.kube.reader import Reader
 from dra_operator.kube.sync import SyncGuard
 from dra_operator.kube.writer import Writer
-from dra_operator.metrics import (
-    DEVICES_HELD_TWICE,
-    EVENTS_DROPPED,
-    FEED_AGE,
-    QUEUE_DEPTH,
-    WAITING_PODS,
-    WATCH_RESTARTS,
-    WRITES,
-    Metrics,
-)
+from dra_operator.metrics import API_DURATION, LOOP_DELAY, WRITES, Inventory, Metrics
 from dra_operator.placement import PlacementOptions, Placer
 from dra_operator.settings import Mode, Settings
 
 from .endpoints import Endpoints
 from .preflight import until_allowed
 from .supervisor import Supervisor
+from .vitals import RULE, Progress, Vitals
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -69,7 +62,8 @@ logger = logging.getLogger(__name__)
 DRAIN_SECONDS = 5.0
 """How long writes under way may take at shutdown; the Deployment's grace period is 30 s, and Kopf may need 7 s of it."""
 
-RULE = "DeviceTaintRule"
+PULSE_SECONDS = 1.0
+"""Between two looks at how late the event loop is."""
 
 
 class Brain:
@@ -142,12 +136,13 @@ class Operator:
         self.metrics = Metrics()
         self.cluster = Cluster(DEFAULT_1_37)
         self.supervisor = Supervisor()
-        self.endpoints = Endpoints(self, self.metrics)
         self.ready = asyncio.Event()
         self._api = api
+        self._clock = SystemClock()
+        self._echoes = Echoes(self.cluster, self.metrics, self._clock)
         self._writer = Writer(api, settings.max_writes, self._wrote)
         self._events = EventWriter(self._writer, socket.gethostname())
-        sink = ModelSink(self.cluster, self.metrics)
+        sink = ModelSink(self.cluster, self.metrics, self._echoes)
         kinds = served.kinds.values()
         self._kopf_kinds = [kind for kind in kinds if kind.feed == "kopf"]
         self._feeds = [StreamFeed(api, kind, sink) for kind in kinds if kind.feed == "stream"]
@@ -156,7 +151,12 @@ class Operator:
         self._allowed = asyncio.Event()
         self._kopf_stop, self._kopf_ready = asyncio.Event(), asyncio.Event()
         self.brain = Brain(settings, self.cluster, self._parts(), enforced=RULE in served.kinds)
-        self.metrics.before_render(self._refresh)
+        self._progress = Progress()
+        self.vitals = self._vitals()
+        self.endpoints = Endpoints(self.vitals, self.metrics)
+        self.vitals.describe()
+        self.metrics.before_render(self.vitals.refresh)
+        api.observer = self._answered
 
     async def run(self) -> int:
         """Run until `supervisor.stop` is called or a task dies. Returns: the exit status."""
@@ -175,24 +175,34 @@ class Operator:
         await self._shut_down()
         return 1 if self.supervisor.failed else 0
 
-    @property
-    def is_ready(self) -> bool:
-        """Whether decisions are being taken."""
-        return self.ready.is_set()
-
-    def detail(self) -> Mapping[str, Any]:
-        """What `/healthz` and `/readyz` say besides the status."""
-        return {
-            "unsynced": sorted(kind for kind in self._fed() if not self.cluster.is_synced(kind)),
-            "notServed": sorted(kind.name for kind in self.served.missing),
-            "secondsSinceEvent": {feed.kind.name: round(feed.age, 1) for feed in self._feeds},
-        }
+    def _vitals(self) -> Vitals:
+        inventory = Inventory(
+            self.cluster, DEFAULT_1_37, everything_is_ours=self.settings.mode is Mode.REPLACE
+        )
+        self.cluster.on_change(inventory.changed)
+        return Vitals(
+            settings=self.settings,
+            served=self.served,
+            cluster=self.cluster,
+            metrics=self.metrics,
+            clock=self._clock,
+            feeds=self._feeds,
+            guard=self._guard,
+            echoes=self._echoes,
+            writer=self._writer,
+            events=self._events,
+            inventory=inventory,
+            loops=self.brain.loops,
+            waiting=self.brain.allocation.waiting,
+            progress=self._progress,
+        )
 
     def _start_feeds(self) -> None:
         for feed in self._feeds:
             self.supervisor.start(f"feed-{feed.kind.plural}", self._once_allowed(feed.run))
         self.supervisor.start("sync-guard", self._once_allowed(self._guard.run))
         self.supervisor.start("events", self._events.run())
+        self.supervisor.start("pulse", self._feel_pulse())
         self.supervisor.start("kopf", self._once_allowed(self._run_kopf))
 
     async def _once_allowed(self, run: Callable[[], Awaitable[None]]) -> None:
@@ -215,15 +225,19 @@ class Operator:
 
     async def _work_when_synced(self) -> None:
         """No decision before every kind is known to be complete (architecture, section 5)."""
-        await until_allowed(self._api, [kind for kind in self.served.kinds.values() if kind.feed != "none"])
+        kinds = [kind for kind in self.served.kinds.values() if kind.feed != "none"]
+        await until_allowed(self._api, kinds, self._tell_missing)
+        self._progress.allowed = True
         self._allowed.set()
         for feed in self._feeds:
             await feed.synced.wait()
         await self._guard.until_synced()
         await self._kopf_ready.wait()
+        self._progress.watching = True
         await Takeover(self.brain.access, self.cluster).run()
         gc.freeze()  # the model is long-lived: spare the collector from walking it
         self.brain.start(self.cluster)
+        self._progress.working = True
         self.ready.set()
         logger.info("synced with Kubernetes %s: %s", self.served.server_version, self._counts())
         async with asyncio.TaskGroup() as group:
@@ -235,6 +249,7 @@ class Operator:
         logger.info("shutting down")
         patience = DRAIN_SECONDS if self.ready.is_set() else 0.0  # no writes are under way before
         self.ready.clear()
+        self._progress.stopping = True
         self.supervisor.stop()
         self.brain.close()
         await self.supervisor.finish("controllers", patience)
@@ -242,6 +257,7 @@ class Operator:
         for feed in self._feeds:
             await self.supervisor.cancel(f"feed-{feed.kind.plural}")
         await self.supervisor.cancel("events")
+        await self.supervisor.cancel("pulse")
         await self.endpoints.stop()
         self._kopf_stop.set()
         await self.supervisor.finish("kopf", DRAIN_SECONDS if self._allowed.is_set() else 0.0)
@@ -253,9 +269,9 @@ class Operator:
             loop.add_signal_handler(number, self.supervisor.stop)
 
     def _parts(self) -> Parts:
-        access = Access(Reader(self._api), self._writer, self.cluster)
+        access = Access(Reader(self._api), self._writer, self._echoes)
         return Parts(
-            self.cluster, access, EventRecorder(self._events), self.metrics, SystemClock(), DEFAULT_1_37
+            self.cluster, access, EventRecorder(self._events), self.metrics, self._clock, DEFAULT_1_37
         )
 
     def _known(self, kind: str) -> list[Any]:
@@ -268,21 +284,21 @@ class Operator:
         }
         return list(views[kind].values())
 
-    def _fed(self) -> list[str]:
-        return [kind.name for kind in self.served.kinds.values() if kind.feed != "none"]
-
     def _wrote(self, verb: str, resource: str, code: str) -> None:
         self.metrics.count(WRITES, verb, resource, code)
 
-    def _refresh(self) -> None:
-        self.metrics.set(DEVICES_HELD_TWICE, len(self.cluster.doubles()))
-        self.metrics.set(WAITING_PODS, self.brain.allocation.waiting)
-        for loop in self.brain.loops:
-            self.metrics.set(QUEUE_DEPTH, len(loop.queue), loop.name)
-        for feed in self._feeds:
-            self.metrics.set(FEED_AGE, feed.age, feed.kind.name)
-            self.metrics.set(WATCH_RESTARTS, feed.restarts.total(), feed.kind.name)
-        self.metrics.set(EVENTS_DROPPED, self._events.lost.total())
+    def _answered(self, verb: str, resource: str, seconds: float) -> None:
+        self.metrics.observe(API_DURATION, seconds, verb, resource)
+
+    def _tell_missing(self, sentence: str) -> None:
+        self._progress.missing = sentence
+
+    async def _feel_pulse(self) -> None:
+        """Measure how late the event loop is for its timers."""
+        while True:
+            due = self._clock.monotonic() + PULSE_SECONDS
+            await asyncio.sleep(PULSE_SECONDS)
+            self.metrics.observe(LOOP_DELAY, max(0.0, self._clock.monotonic() - due))
 
     def _counts(self) -> str:
         cluster = self.cluster

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from dra_operator.errors import ApiError, ApiForbidden
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from dra_operator.kube.api import Api
     from dra_operator.kube.kinds import Kind
@@ -25,19 +25,29 @@ PAUSES = (1.0, 2.0, 5.0, 10.0, 30.0)
 REMEDY = "apply manifests/base/rbac.yaml, or bind its ClusterRole to this account"
 
 
-async def until_allowed(api: Api, kinds: Iterable[Kind], pauses: Iterable[float] = PAUSES) -> None:
-    """Wait until all the kinds can be listed, or fail for other reasons than rights; says once what is missing."""
+async def until_allowed(
+    api: Api, kinds: Iterable[Kind], tell: Callable[[str], None], pauses: Iterable[float] = PAUSES
+) -> None:
+    """Wait until all the kinds can be listed, or fail for other reasons than rights; says once what is missing.
+
+    Args:
+        api: the server.
+        kinds: that have to be listed.
+        tell: hears the sentence about what is missing; the empty one when nothing is, any more.
+        pauses: seconds between looks; the last one for ever.
+    """
     wanted, told, pause, steps = tuple(kinds), "", 0.0, iter(pauses)
     while refused := await _refused(api, wanted):
         pause = next(steps, pause)
         names = ", ".join(refused)
         if names != told:
             told, words = names, next(iter(refused.values()))
-            logger.error(
-                "rights are missing: cannot list %s (%s): %s. Waiting for them", names, words, REMEDY
-            )
+            sentence = f"rights are missing: cannot list {names} ({words}): {REMEDY}"
+            tell(sentence)
+            logger.error("%s. Waiting for them", sentence)
         await asyncio.sleep(pause)
     if told:
+        tell("")
         logger.info("the rights to read are there now")
 
 

@@ -121,6 +121,15 @@ class Cluster:
         """The kinds that have been taken in as a whole."""
         return frozenset(self._synced)
 
+    def find(self, kind: str, key: str) -> Value | None:
+        """The object of that key, for who does not care about its kind."""
+        found: Value | None = self._stores[kind].objects.get(key)
+        return found
+
+    def sizes(self) -> Mapping[str, int]:
+        """How many objects of each kind there are."""
+        return {kind: len(store.objects) for kind, store in self._stores.items()}
+
     def is_gone(self, kind: str, uid: str) -> bool:
         """Whether the object of that uid was seen to be deleted (the deleted-UID memory of cp C-4, C-61)."""
         return self._stores[kind].is_gone(uid)

@@ -16,7 +16,13 @@ import msgspec
 from dra_operator.cluster import claim_keys, freed_devices
 from dra_operator.errors import ApiConflict, ApiError, ApiForbidden, ApiInvalid, ApiNotFound
 from dra_operator.explain import explain
-from dra_operator.metrics import ALLOCATIONS, LATENCY
+from dra_operator.metrics import (
+    ALLOCATIONS,
+    LATENCY,
+    PLACEMENT_DURATION,
+    PLACEMENT_LIMITS,
+    PLACEMENT_STEPS,
+)
 from dra_operator.model import GATE, Node, Pod, ResourceClaim
 from dra_operator.placement import OTHER_GATES, Allocate, Ignore, Plan, Refuse, Release, Unplaced, Wait
 
@@ -27,6 +33,7 @@ from .patience import Patience
 from .rules import POLICY
 from .signature import signature
 from .undo import claims_of, to_take_back
+from .waiting import Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -60,7 +67,11 @@ HELPFUL = frozenset({"AllocationPolicy", "DeviceClass", "DeviceTaintRule", "Reso
 
 
 class AllocationController:
-    """Serves gated pods, and bound ones whose claims nobody has allocated (cp I-28)."""
+    """Serves gated pods, and bound ones whose claims nobody has allocated (cp I-28).
+
+    Attributes:
+        waiting: the pods that cannot be served now.
+    """
 
     def __init__(self, parts: Parts, queue: WorkQueue, placer: Placer, committer: Committer) -> None:
         self._parts = parts
@@ -68,16 +79,11 @@ class AllocationController:
         self.queue = queue
         self._placer = placer
         self._committer = committer
-        self._waiting: dict[str, str] = {}
+        self.waiting = Waiting()
         self._seen: dict[str, float] = {}
         self._failures = Failures(parts.clock)
         self._patience = Patience(parts.clock)
         self._is_waking = False
-
-    @property
-    def waiting(self) -> int:
-        """Pods that cannot be served now."""
-        return len(self._waiting)
 
     def start(self) -> None:
         """The model is synced: look at every pod that may need us, oldest first; half-done attempts are finished on the way."""
@@ -110,7 +116,7 @@ class AllocationController:
             self.wake()
         pod = self._cluster.pods.get(pod_key)
         if pod is None:
-            self._waiting.pop(pod_key, None)
+            self.waiting.drop(pod_key)
             return
         self._committer.reconsider(pod.uid)
         if pod.spec.node_name and not await self._concerns_us(pod):
@@ -133,7 +139,7 @@ class AllocationController:
         that nobody serves.
         """
         if isinstance(self._placer.classify(pod), Ignore):
-            self._waiting.pop(pod.key, None)
+            self.waiting.drop(pod.key)
             return False
         for claim in claims_of(self._cluster, pod):
             if not claim.is_allocated:
@@ -163,9 +169,17 @@ class AllocationController:
             return failure
         began = self._parts.clock.monotonic()
         outcome = self._placer.plan(pod, work)
+        took = self._parts.clock.monotonic() - began
+        self._measure(outcome, took)
         if isinstance(outcome, Unplaced):
-            self._failures.put(like, outcome, self._parts.clock.monotonic() - began)
+            self._failures.put(like, outcome, took)
         return outcome
+
+    def _measure(self, outcome: Outcome, took: float) -> None:
+        effort, metrics = self._placer.effort, self._parts.metrics
+        metrics.observe(PLACEMENT_DURATION, took, type(outcome).__name__.lower())
+        metrics.observe(PLACEMENT_STEPS, effort.steps)
+        metrics.count(PLACEMENT_LIMITS, by=effort.limits)
 
     async def _commit(self, pod: Pod, plan: Plan) -> None:
         try:
@@ -243,7 +257,7 @@ class AllocationController:
         elif isinstance(answer, Refuse):
             self._wait(pod, "refused", answer.reason, answer.message)
         else:
-            self._waiting.pop(pod.key, None)
+            self.waiting.drop(pod.key)
 
     def _tell_ungated(self, pod: Pod) -> None:
         """Tell the pods past our gate that their claim is ours (architecture, section 2): they would wait without a word."""
@@ -263,8 +277,8 @@ class AllocationController:
         Other figures are none: each device that comes free changes them for every pod that waits. Events have them, and a limit.
         """
         state = reason + FIGURES.sub("#", message)
-        news = self._waiting.get(pod.key) != state
-        self._waiting[pod.key] = state
+        pending = (claim.key for claim in claims_of(self._cluster, pod) if not claim.is_allocated)
+        news = self.waiting.put(pod.key, reason, state, pending)
         if news:
             self._parts.metrics.count(ALLOCATIONS, result)
         if message and news:
@@ -275,7 +289,7 @@ class AllocationController:
             )
 
     def _served(self, pod: Pod, result: str) -> None:
-        self._waiting.pop(pod.key, None)
+        self.waiting.drop(pod.key)
         self._parts.metrics.count(ALLOCATIONS, result)
         since = self._seen.pop(pod.uid, None)
         if since is not None:
@@ -285,7 +299,7 @@ class AllocationController:
         if not is_over:
             self._notice(pod)
             return
-        self._waiting.pop(pod.key, None)
+        self.waiting.drop(pod.key)
         self._seen.pop(pod.uid, None)
         self._patience.forget(pod.uid)
         self._committer.forget(pod.uid)
@@ -309,7 +323,7 @@ class AllocationController:
     def _notice(self, pod: Pod) -> None:
         """Look at a pod if it may need us: gated, or bound with claims, or known to wait (somebody may have taken our gate off)."""
         needs_us = pod.gate_names or (pod.spec.node_name and pod.spec.resource_claims)
-        if pod.is_done or not (needs_us or pod.key in self._waiting):
+        if pod.is_done or not (needs_us or pod.key in self.waiting):
             return
         if pod.gate_names:
             self._seen.setdefault(pod.uid, self._parts.clock.monotonic())
@@ -318,7 +332,7 @@ class AllocationController:
     def _wake_now(self) -> None:
         self._is_waking = False
         self._failures.something_changed()
-        pods = [self._cluster.pods[key] for key in self._waiting if key in self._cluster.pods]
+        pods = [self._cluster.pods[key] for key in self.waiting if key in self._cluster.pods]
         for pod in sorted(pods, key=_age):
             # A pod whose write failed had a plan: no change of the cluster helps it, and its own failure is what wakes the others.
             if not self.queue.is_resting(pod.key):

@@ -17,22 +17,27 @@ if TYPE_CHECKING:
     from dra_operator.kube.listing import RawMeta
     from dra_operator.model import Value
 
+    from .echoes import Echoes
+
 logger = logging.getLogger(__name__)
 
 
 class ModelSink:
     """Passes on to the model; objects that cannot be decoded are logged and counted, and their last good version stays."""
 
-    def __init__(self, cluster: Cluster, metrics: Metrics) -> None:
+    def __init__(self, cluster: Cluster, metrics: Metrics, echoes: Echoes) -> None:
         self._cluster = cluster
         self._metrics = metrics
+        self._echoes = echoes
 
     def replace(self, kind: str, objects: Iterable[Value], version: str = "") -> None:
         """All objects of a kind there are."""
+        self._echoes.listed(kind, version)
         self._cluster.replace(kind, objects, version)
 
     def apply(self, event: str, obj: Value) -> None:
         """One change."""
+        self._echoes.heard(obj)
         self._cluster.apply(event, obj)
 
     def reject(self, kind: str, error: InvalidObject, metadata: RawMeta) -> None:
@@ -48,4 +53,5 @@ class ModelSink:
             self._metrics.count(REJECTED_OBJECTS, kind)
             logger.warning("%s cannot be read and is left out: %s", kind, error)
             return
+        self._echoes.heard(obj)
         self._cluster.apply(event or "ADDED", obj)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_operator.errors import ApiConflict, ApiError, ApiNotFound, ApiThrottled, ApiUnavailable, DraError
-from dra_operator.metrics import RECONCILE_ERRORS, RECONCILES, Metrics
+from dra_operator.metrics import QUEUE_WAIT, RECONCILE_DURATION, RECONCILE_ERRORS, RECONCILES, Metrics
 
 from .workqueue import QueueClosed, WorkQueue
 
@@ -60,7 +60,10 @@ class Loop:
                 self.queue.done(key)
 
     async def _one(self, key: str) -> None:
+        clock = self.queue.clock
         self.metrics.count(RECONCILES, self.name)
+        self.metrics.observe(QUEUE_WAIT, self.queue.waited(key), self.name)
+        began = clock.monotonic()
         try:
             await self.reconcile(key)
         except DraError as error:
@@ -73,6 +76,7 @@ class Loop:
             logger.exception("%s %s: unexpected failure; again in %.2f s", self.name, key, delay)
         else:
             self.queue.forget(key)
+        self.metrics.observe(RECONCILE_DURATION, clock.monotonic() - began, self.name)
 
     def _failed(self, error: Exception) -> None:
         self.metrics.count(RECONCILE_ERRORS, self.name, type(error).__name__)

@@ -63,12 +63,33 @@ class WorkQueue:
         self._failures: dict[str, int] = {}
         self._resting: dict[str, float] = {}
         self._undecided: set[str] = set()
+        self._since: dict[str, float] = {}
+        self._waited: dict[str, float] = {}
         self._ready = asyncio.Event()
         self._closed = False
 
     def __len__(self) -> int:
         """Keys that wait now, those with a timer not counted."""
         return len(self._dirty)
+
+    @property
+    def clock(self) -> Clock:
+        """Where the queue's time comes from."""
+        return self._clock
+
+    @property
+    def delayed(self) -> int:
+        """Keys that wait for a point in time."""
+        return len(self._timers)
+
+    @property
+    def oldest(self) -> float:
+        """Seconds that the next key has waited for its pass; 0 when none waits."""
+        return self._clock.monotonic() - self._since[self._order[0]] if self._order else 0.0
+
+    def waited(self, key: str) -> float:
+        """Seconds that a key that is processed had waited before."""
+        return self._waited[key]
 
     @property
     def is_idle(self) -> bool:
@@ -152,11 +173,13 @@ class WorkQueue:
         key = self._order.popleft()
         self._dirty.discard(key)
         self._processing.add(key)
+        self._waited[key] = self._clock.monotonic() - self._since.pop(key)
         return key
 
     def done(self, key: str) -> None:
         """The pass over the key is over, well or not."""
         self._processing.discard(key)
+        self._waited.pop(key, None)
         if key in self._dirty:
             self._push(key)
 
@@ -170,6 +193,7 @@ class WorkQueue:
 
     def _push(self, key: str) -> None:
         self._order.append(key)
+        self._since[key] = self._clock.monotonic()
         self._ready.set()
 
     def _stop_resting(self, key: str) -> None:

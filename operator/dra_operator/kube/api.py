@@ -23,10 +23,11 @@ from dra_operator.model.decode import encode_hook
 
 from .credentials import Connection, Credentials, StaticCredentials, load_credentials
 from .failures import refusal
+from .kinds import describe
 from .timing import REAL, Timing
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 
 JSON = "application/json"
 MERGE = "application/merge-patch+json"
@@ -43,6 +44,10 @@ POOL_SIZE = 64
 
 BROKEN = (aiohttp.ClientError, TimeoutError, OSError)
 """What aiohttp raises when the way to the server, or the answer, breaks."""
+
+
+def unobserved(verb: str, resource: str, seconds: float) -> None:
+    """Nobody measures requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +76,15 @@ class Api:
     Args:
         credentials: where it is and how to be let in.
         timing: the clock.
+
+    Attributes:
+        observer: hears verb, resource and seconds of every request that was answered, well or not; watches aside.
     """
 
     def __init__(self, credentials: Credentials, timing: Timing = REAL) -> None:
         self.credentials = credentials
         self.timing = timing
+        self.observer: Callable[[str, str, float], None] = unobserved
         self._watches = _session(limit=0)
         self._calls = _session(limit=POOL_SIZE)
         self._tls: tuple[Connection, ssl.SSLContext | bool] | None = None
@@ -136,11 +145,23 @@ class Api:
         data = None if body is None else msgspec.json.encode(body, enc_hook=encode_hook)
         limits = aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_SECONDS)
         call = _Call(method, path, query or {}, data, content_type, limits)
+        began = self.timing.monotonic()
         try:
             async with self._open(self._calls, call) as response:
-                return Answer(response.status, await response.read())
+                answer = Answer(response.status, await response.read())
         except BROKEN as error:
             raise _unavailable(call, error) from error
+        except ApiError:
+            self._observe(call, began)
+            raise
+        self._observe(call, began)
+        return answer
+
+    def _observe(self, call: _Call, began: float) -> None:
+        verb, resource = describe(call.method, call.path)
+        self.observer(
+            "apply" if call.content_type == APPLY else verb, resource, self.timing.monotonic() - began
+        )
 
     async def stream(
         self,

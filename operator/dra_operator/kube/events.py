@@ -121,10 +121,12 @@ class EventWriter:
 
     Attributes:
         lost: events that were not written, by cause (`dropped`, `spam`, `failed`).
+        written: writes of events that succeeded.
     """
 
     def __init__(self, writer: Writer, instance: str = "", timing: Timing = REAL) -> None:
         self.lost: Counter[str] = Counter()
+        self.written = 0
         self._writer = writer
         self._instance = instance
         self._timing = timing
@@ -212,6 +214,7 @@ class EventWriter:
                 self._give_up(key, record, error)
                 return
             else:
+                self.written += 1
                 return
 
     async def _try_again_or_give_up(

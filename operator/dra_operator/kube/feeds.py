@@ -104,7 +104,9 @@ class StreamFeed:
     Attributes:
         synced: set once the first list has reached the sink.
         last_heard: monotonic time of the last byte that the server sent for this kind.
+        alive_at: monotonic time at which the feed did something last, well or not, or is going to end a pause.
         restarts: how often a watch was given up, by reason.
+        trouble: why the server is not heard, in its words; empty while it is.
     """
 
     def __init__(
@@ -118,8 +120,9 @@ class StreamFeed:
     ) -> None:
         self.kind = kind
         self.synced = asyncio.Event()
-        self.last_heard = timing.monotonic()
+        self.last_heard = self.alive_at = timing.monotonic()
         self.restarts: Counter[str] = Counter()
+        self.trouble = ""
         self._api = api
         self._sink = sink
         self._options = options
@@ -140,6 +143,7 @@ class StreamFeed:
     async def run(self) -> NoReturn:
         """Feed the sink until cancelled. Raises what the sink raises (a bug), nothing else."""
         while True:
+            self.alive_at = self._timing.monotonic()
             try:
                 if not self._version:
                     await self._list()
@@ -238,18 +242,22 @@ class StreamFeed:
         self._version = version or self._version
 
     def _heard(self) -> None:
-        self.last_heard = self._timing.monotonic()
+        self.last_heard = self.alive_at = self._timing.monotonic()
+        self.trouble = ""
 
     async def _recover(self, error: ApiError) -> None:
         """Decide whether the position is still good, and wait."""
         reason = _reason(error)
+        self.trouble = str(error)
         self._count(reason)
         if self._version and self._has_lived():
             self._backoff.reset()
         if reason != "unavailable" or self._backoff.failures >= self._options.relist_after:
             self._version = ""
         self._log_failure(error, reason)
-        await self._backoff.pause(_retry_after(error))
+        delay = self._backoff.next_delay(_retry_after(error))
+        self.alive_at = self._timing.monotonic() + delay
+        await self._timing.sleep(delay)
 
     def _log_failure(self, error: ApiError, reason: str) -> None:
         level = logging.WARNING if self._backoff.failures else logging.INFO

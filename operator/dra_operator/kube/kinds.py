@@ -133,6 +133,30 @@ KINDS: dict[str, Kind] = {
 """Kind by its name."""
 
 
+OTHER = "other"
+"""The resource of requests that are about none of our kinds: discovery, the server's version."""
+
+_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_PLURALS = frozenset(kind.plural for kind in KINDS.values())
+
+
+def describe(method: str, path: str) -> tuple[str, str]:
+    """Kubernetes' verb and the resource (`resourceclaims/status`) of a request; `OTHER` for what is none of our kinds.
+
+    Few and fixed, whatever the path: they become labels of metrics.
+    """
+    parts = path.strip("/").split("/")
+    rest = parts[2:] if parts[0] == "api" else parts[3:]
+    if rest[:1] == ["namespaces"]:
+        rest = rest[2:]
+    verb = _VERBS.get(method, "get")
+    if not rest or rest[0] not in _PLURALS:
+        return verb, OTHER
+    if method == "GET" and len(rest) == 1:
+        verb = "list"
+    return verb, "/".join((rest[0], *rest[2:3]))
+
+
 def fed_by(feed: Feed) -> tuple[Kind, ...]:
     """The kinds that a feed brings, in the order of the table."""
     return tuple(kind for kind in KINDS.values() if kind.feed == feed)

@@ -53,6 +53,8 @@ class SyncGuard:
     Attributes:
         synced: one event a kind, set once its first list has reached the sink.
         swept: monotonic time of the last sweep a kind.
+        troubles: why a kind's last sweep failed, in the server's words; kinds without trouble are not in it.
+        alive_at: monotonic time at which a kind's sweeping did something last, well or not, or is going to end a pause.
     """
 
     def __init__(
@@ -66,6 +68,8 @@ class SyncGuard:
     ) -> None:
         self.synced = {kind.name: asyncio.Event() for kind in kinds}
         self.swept: dict[str, float] = {}
+        self.troubles: dict[str, str] = {}
+        self.alive_at = {kind.name: timing.monotonic() for kind in kinds}
         self._api = api
         self._kinds = tuple(kinds)
         self._sink = sink
@@ -97,6 +101,7 @@ class SyncGuard:
         listing = await list_all(self._api, kind, page=PAGE)
         self._sink.replace(kind.name, self._with_unreadable(kind, listing), listing.version)
         self.swept[kind.name] = self._timing.monotonic()
+        self.troubles.pop(kind.name, None)
         self.synced[kind.name].set()
 
     def _with_unreadable(self, kind: Kind, listing: Listing) -> list[Value]:
@@ -112,18 +117,24 @@ class SyncGuard:
     async def _keep(self, kind: Kind) -> None:
         backoff, early = Backoff(self._timing), iter(EARLY_SWEEPS)
         while True:
+            self.alive_at[kind.name] = self._timing.monotonic()
             try:
                 await self.sweep(kind)
             except ApiError as error:
+                self.troubles[kind.name] = str(error)
                 if isinstance(error, ApiNotFound):
                     await discover(self._api, [kind])  # ends us if it is no longer served
                 _log.warning("list of %s: %s; trying again", kind.plural, error)
-                await backoff.pause(_retry_after(error))
+                await self._pause(kind, backoff.next_delay(_retry_after(error)))
                 continue
             backoff.reset()
             # spread out, so that the kinds' lists do not fall together for ever
             pause = min(self._interval, next(early, self._interval))
-            await self._timing.sleep(pause * self._timing.uniform(0.9, 1.1))
+            await self._pause(kind, pause * self._timing.uniform(0.9, 1.1))
+
+    async def _pause(self, kind: Kind, seconds: float) -> None:
+        self.alive_at[kind.name] = self._timing.monotonic() + seconds
+        await self._timing.sleep(seconds)
 
 
 def _retry_after(error: ApiError) -> float | None:

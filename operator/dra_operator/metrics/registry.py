@@ -7,20 +7,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from .table import TABLE, Kind, Row
+from .table import PREFIX, TABLE, Kind, Row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-PREFIX = "dra_operator"
 CONTENT_TYPE = CONTENT_TYPE_LATEST
+
+# Else each counter and histogram has a second series, a gauge that nobody reads. The switch is the library's, one for the process.
+disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class Metrics:
-    """All metrics of one operator.
+    """All metrics of one operator, and those of its process (memory, CPU, files, garbage collection).
 
     Methods take the row of the table and the values of its labels in the row's order.
     """
@@ -33,16 +45,30 @@ class Metrics:
             row: _histogram(row, self.registry) for row in TABLE if row.kind is Kind.HISTOGRAM
         }
         self._before_render: list[Callable[[], None]] = []
+        self._begin()
+        ProcessCollector(registry=self.registry)
+        PlatformCollector(registry=self.registry)
+        GCCollector(registry=self.registry)
 
     def count(self, row: Row, *values: str, by: float = 1) -> None:
         """Add to a counter."""
         counter = self._counters[row]
         (counter.labels(*values) if values else counter).inc(by)
 
+    def count_to(self, row: Row, total: float, *values: str) -> None:
+        """Bring a counter up to a total that is kept elsewhere and never goes down."""
+        self.count(row, *values, by=max(0.0, total - self.value(row, *values)))
+
     def set(self, row: Row, value: float, *values: str) -> None:
         """Set a gauge."""
         gauge = self._gauges[row]
         (gauge.labels(*values) if values else gauge).set(value)
+
+    def set_all(self, row: Row, found: Mapping[tuple[str, ...], float]) -> None:
+        """Set all series of a gauge: those that are not among the found ones go, but for the row's initial ones, which become 0."""
+        self._gauges[row].clear()
+        for values, value in {**dict.fromkeys(row.initial, 0.0), **found}.items():
+            self.set(row, value, *values)
 
     def observe(self, row: Row, value: float, *values: str) -> None:
         """Add an observation to a histogram."""
@@ -61,9 +87,19 @@ class Metrics:
 
     def value(self, row: Row, *values: str, suffix: str = "") -> float:
         """The current value of one series, 0 if it has none yet; `suffix` picks `_count` or `_sum` of a histogram."""
-        name = f"{PREFIX}_{row.name}" + ("_total" if row.kind is Kind.COUNTER else suffix)
-        found = self.registry.get_sample_value(name, dict(zip(row.labels, values, strict=True)))
-        return found or 0.0
+        metric = self._counters.get(row) or self._gauges.get(row) or self._histograms[row]
+        wanted = dict(zip(row.labels, values, strict=True))
+        samples = (sample for family in metric.collect() for sample in family.samples)
+        name = row.full_name + suffix
+        return next((found.value for found in samples if (found.name, found.labels) == (name, wanted)), 0.0)
+
+    def _begin(self) -> None:
+        """Create the series that are there from the start."""
+        for row in TABLE:
+            family = self._counters.get(row) or self._gauges.get(row) or self._histograms[row]
+            for values in row.initial:
+                if values:
+                    family.labels(*values)
 
 
 def _counter(row: Row, registry: CollectorRegistry) -> Counter:

@@ -1,12 +1,15 @@
-"""The table of metrics: name, kind, labels, help. One row a metric, nothing else defines one.
+"""The table of metrics: name, kind, labels, help, what to alert on. One row a metric, nothing else defines one.
 
-`registry.Metrics` builds them; users pass the row itself, so that a misspelt metric is a NameError and not a new series.
+`registry.Metrics` builds them; users pass the row itself, so that a misspelt metric is a NameError and not a new series. The
+page `docs/metrics.md` is made from this table, and the dashboard may name nothing else.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+
+PREFIX = "dra_operator"
 
 
 class Kind(Enum):
@@ -25,8 +28,10 @@ class Row:
         kind: counter, gauge or histogram.
         name: without the prefix `dra_operator_`; counters get `_total` from the library.
         text: the HELP line.
-        labels: label names, in the order in which values are passed.
+        labels: label names, in the order in which values are passed; `LABELS` says what they hold.
         buckets: upper bounds of a histogram, in the unit of the name.
+        initial: label values of the series that are there from the start with 0, so that a rate or an alert has something to begin with.
+        alert: what to alert on, for people; empty if the metric is there to look at.
     """
 
     kind: Kind
@@ -34,25 +39,64 @@ class Row:
     text: str
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
+    initial: tuple[tuple[str, ...], ...] = ()
+    alert: str = ""
 
+    @property
+    def full_name(self) -> str:
+        """As Prometheus stores it; for histograms without `_bucket`, `_sum`, `_count`."""
+        return f"{PREFIX}_{self.name}" + ("_total" if self.kind is Kind.COUNTER else "")
+
+
+DRIVER_LIMIT = 50
+"""Drivers with series of their own. Arbitrary; clusters have a handful, and whoever may write ResourceSlices must not fill Prometheus."""
+
+OTHER_DRIVERS = "other"
+
+LABELS: dict[str, str] = {
+    "code": "HTTP status as text, or `unavailable` when there was no answer",
+    "condition": "`complete`; `incomplete` (the driver has not published all slices); `invalid` (slices contradict each other)",
+    "controller": "name of one of our controllers",
+    "driver": f"name of a DRA driver; the first {DRIVER_LIMIT} by name have series of their own, all further ones together are `{OTHER_DRIVERS}`",
+    "error": "class name of one of our errors",
+    "generate_claims": "`true` or `false`",
+    "kind": "kind of the Kubernetes API that the operator reads",
+    "kopf": "version of Kopf",
+    "mode": "`cooperate` or `replace`",
+    "owned": "`true` if an AllocationPolicy gives the pool to the operator, else `false`",
+    "python": "version of Python",
+    "reason": "one word of a fixed set; for pods and claims those of docs/runbook.md",
+    "resource": "plural of a kind that the operator uses, with its subresource; `other` for discovery",
+    "result": "one word of a fixed set, listed with the metric",
+    "state": "one word of a fixed set, listed with the metric",
+    "status": "`success` or `failure`",
+    "verb": "verb of the Kubernetes API: get, list, create, patch, apply, delete",
+    "version": "a version",
+}
+"""What each label holds. All sets are fixed by code but the drivers, whose number is capped."""
+
+_FAST = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+"""Seconds of work on the event loop: half a millisecond to what would be an accident."""
+
+_CALLS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+"""Seconds of a request; the last is its time-out."""
+
+RESULTS = ("committed", "released", "conflict", "error", "rolled_back", "unsatisfied", "refused", "waiting")
+DECISIONS = ("plan", "unplaced", "refuse", "wait")
+DEVICE_STATES = ("free", "allocated", "tainted")
+POOL_CONDITIONS = ("complete", "incomplete", "invalid")
+CLAIM_STATES = ("pending", "allocated", "reserved", "deleting")
+EVENT_RESULTS = ("written", "dropped", "spam", "failed")
+
+# --------------------------------------------------------------------------- serving pods
 
 ALLOCATIONS = Row(
     Kind.COUNTER,
     "allocations",
     "Attempts to serve a pod by result: committed, released, conflict, error, rolled_back, unsatisfied, refused, waiting.",
     ("result",),
-)
-CLAIMS_GENERATED = Row(
-    Kind.COUNTER,
-    "claims_generated",
-    "Claims created from templates, by status success or failure.",
-    ("status",),
-)
-WRITES = Row(
-    Kind.COUNTER,
-    "writes",
-    "Writes to the API server by verb, resource and HTTP code.",
-    ("verb", "resource", "code"),
+    initial=tuple((result,) for result in RESULTS),
+    alert='`result="error"` that goes on for 10 minutes: writes fail; `result="conflict"` above a tenth of all: something else writes the same objects',
 )
 LATENCY = Row(
     Kind.HISTOGRAM,
@@ -60,54 +104,260 @@ LATENCY = Row(
     "Seconds from the first sight of a gated pod to its release.",
     # From one event-loop turn to the placement time-out that an admin would still call normal; the bounds are arbitrary.
     buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0, 1800.0),
+    alert="the 99th percentile above 5 s while no pod waits for devices",
 )
-QUEUE_DEPTH = Row(Kind.GAUGE, "queue_depth", "Keys that wait for a pass, by controller.", ("controller",))
-WAITING_PODS = Row(Kind.GAUGE, "waiting_pods", "Gated pods that cannot be served now.")
-RECONCILES = Row(Kind.COUNTER, "reconciles", "Passes over one key, by controller.", ("controller",))
-RECONCILE_ERRORS = Row(
+PLACEMENT_DURATION = Row(
+    Kind.HISTOGRAM,
+    "placement_duration_seconds",
+    "Seconds that one decision on node and devices took, by result: plan, unplaced, refuse, wait.",
+    ("result",),
+    buckets=_FAST,
+    initial=tuple((result,) for result in DECISIONS),
+    alert="the 99th percentile above 1 s: nothing else is done meanwhile",
+)
+PLACEMENT_STEPS = Row(
+    Kind.HISTOGRAM,
+    "placement_search_steps",
+    "Search steps that one decision on node and devices took, over all nodes.",
+    buckets=(1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 1_000_000),
+)
+PLACEMENT_LIMITS = Row(
     Kind.COUNTER,
-    "reconcile_errors",
-    "Passes that failed and are retried, by controller and error.",
-    ("controller", "error"),
+    "placement_limits_reached",
+    "Searches for one node that were given up at the step limit, which says nothing about whether a solution exists.",
+    alert="any increase: claims ask for combinations that are hard to find; the pod's event names them",
+)
+WAITING_PODS = Row(
+    Kind.GAUGE,
+    "waiting_pods",
+    "Gated pods that cannot be served now, by reason.",
+    ("reason",),
+    initial=(("AllocationFailed",),),
+    alert='`reason="AllocationFailed"` for long: too few devices; any other reason for more than an hour: somebody has to change an object',
+)
+WAITING_CLAIMS = Row(
+    Kind.GAUGE,
+    "waiting_claims",
+    "Unallocated claims of pods that cannot be served now, by the reason of the pod.",
+    ("reason",),
+    initial=(("AllocationFailed",),),
+)
+CLAIMS_GENERATED = Row(
+    Kind.COUNTER,
+    "claims_generated",
+    "Claims created from templates, by status success or failure.",
+    ("status",),
+    initial=(("success",), ("failure",)),
+    alert='`status="failure"` that goes on',
+)
+
+# --------------------------------------------------------------------------- what there is
+
+DEVICES = Row(
+    Kind.GAUGE,
+    "devices",
+    "Devices in complete pools by driver, owner and state: allocated (a claim holds it, or a share of it, admin access aside), tainted (free, "
+    "but a taint other than ours keeps new allocations off), free.",
+    ("driver", "owned", "state"),
+    alert='no `state="free"` of a driver for long; `state="tainted"` above what maintenance explains',
+)
+POOLS = Row(
+    Kind.GAUGE,
+    "pools",
+    "Pools by driver, owner and condition: complete, incomplete, invalid. Devices of the latter two are not counted anywhere.",
+    ("driver", "owned", "condition"),
+    alert='`condition="invalid"`, or `condition="incomplete"` for more than 5 minutes: the driver publishes wrongly',
+)
+CLAIMS = Row(
+    Kind.GAUGE,
+    "claims",
+    "ResourceClaims of the cluster by state: pending, allocated (no pod uses it), reserved (a pod does), deleting.",
+    ("state",),
+    initial=tuple((state,) for state in CLAIM_STATES),
+    alert='`state="deleting"` that does not go down for 10 minutes: a finalizer is stuck',
 )
 DEVICES_HELD_TWICE = Row(
     Kind.GAUGE,
     "devices_held_twice",
     "Devices that the allocations of two claims hold; anything but 0 is an accident.",
+    initial=((),),
+    alert="anything but 0, at once",
+)
+OBJECTS = Row(Kind.GAUGE, "model_objects", "Objects in the operator's memory, by kind.", ("kind",))
+
+# --------------------------------------------------------------------------- work
+
+QUEUE_DEPTH = Row(
+    Kind.GAUGE,
+    "queue_depth",
+    "Keys that wait for a pass, by controller.",
+    ("controller",),
+    alert="growth over 10 minutes",
+)
+QUEUE_DELAYED = Row(
+    Kind.GAUGE,
+    "queue_delayed",
+    "Keys that wait for a point in time, such as the end of a back-off, by controller.",
+    ("controller",),
+)
+QUEUE_AGE = Row(
+    Kind.GAUGE,
+    "queue_oldest_key_age_seconds",
+    "Seconds that the key at the head of the queue has waited for a pass, 0 without one, by controller.",
+    ("controller",),
+    alert="above 30 s: the operator does not keep up, or a pass hangs",
+)
+QUEUE_WAIT = Row(
+    Kind.HISTOGRAM,
+    "queue_wait_duration_seconds",
+    "Seconds that a key waited for its pass, by controller.",
+    ("controller",),
+    buckets=_FAST,
+)
+RECONCILES = Row(Kind.COUNTER, "reconciles", "Passes over one key, by controller.", ("controller",))
+RECONCILE_DURATION = Row(
+    Kind.HISTOGRAM,
+    "reconcile_duration_seconds",
+    "Seconds that a pass over one key took, its requests to the API server included, by controller.",
+    ("controller",),
+    buckets=_CALLS,
+)
+RECONCILE_ERRORS = Row(
+    Kind.COUNTER,
+    "reconcile_errors",
+    "Passes that failed and are retried, by controller and error.",
+    ("controller", "error"),
+    alert="errors other than `ApiConflict` that go on for 10 minutes; the log has the words",
+)
+LOOP_DELAY = Row(
+    Kind.HISTOGRAM,
+    "event_loop_delay_seconds",
+    "Seconds by which the event loop was late for a timer, measured once a second.",
+    buckets=_FAST,
+    alert="the 99th percentile above 0.5 s: a decision or a list is too large for one turn",
+)
+
+# --------------------------------------------------------------------------- the API server
+
+WRITES = Row(
+    Kind.COUNTER,
+    "writes",
+    "Writes to the API server by verb, resource and HTTP code.",
+    ("verb", "resource", "code"),
+    alert='`code="403"`: rights are missing; `code=~"5..|unavailable"` that goes on',
+)
+WRITES_IN_FLIGHT = Row(
+    Kind.GAUGE,
+    "writes_in_flight",
+    "Writes that were begun and not answered, those that wait for their turn included.",
+    initial=((),),
+)
+API_DURATION = Row(
+    Kind.HISTOGRAM,
+    "api_request_duration_seconds",
+    "Seconds that the API server took to answer a request of ours, watches and Kopf's own requests aside, by verb and resource.",
+    ("verb", "resource"),
+    buckets=_CALLS,
+    alert="the 99th percentile above 1 s",
 )
 WATCH_RESTARTS = Row(
-    Kind.GAUGE, "watch_restarts", "Times that a watch began anew since the start, by kind.", ("kind",)
+    Kind.COUNTER,
+    "watch_restarts",
+    "Watches of ours that ended, by kind and reason: ended (the ordinary end after some minutes), expired, unavailable, refused.",
+    ("kind", "reason"),
+    alert="reasons other than `ended` that go on: `refused` is a matter of rights, `unavailable` of the network or the server",
 )
 FEED_AGE = Row(
     Kind.GAUGE,
     "feed_age_seconds",
-    "Seconds since the last event or bookmark of a stream, by kind.",
+    "Seconds since the API server last said anything about a kind: an event, a bookmark, a list.",
     ("kind",),
+    alert="above 600 s: the operator decides on old facts. Kinds that Kopf watches are listed every 5 minutes, the others have a bookmark a minute",
+)
+FEED_LAG = Row(
+    Kind.HISTOGRAM,
+    "feed_lag_seconds",
+    "Seconds from the first word of a version, in an answer to a request of ours, until the watch brought it, by kind.",
+    ("kind",),
+    buckets=_CALLS,
+    alert="the 99th percentile above 5 s",
 )
 REJECTED_OBJECTS = Row(
     Kind.COUNTER,
     "rejected_objects",
     "Objects that could not be decoded and were left out, by kind.",
     ("kind",),
+    alert="any increase: the API server serves a version that the operator does not read; the log names the object",
 )
-EVENTS_DROPPED = Row(
+EVENTS = Row(
+    Kind.COUNTER,
+    "events",
+    "Kubernetes Events of the operator by result: written, dropped (too many at once), spam (too many about one object), failed (refused).",
+    ("result",),
+    initial=tuple((result,) for result in EVENT_RESULTS),
+    alert='`result="failed"` that goes on: users do not learn why their pods wait',
+)
+
+# --------------------------------------------------------------------------- what runs
+
+READY = Row(
     Kind.GAUGE,
-    "events_lost",
-    "Events (the API kind) that were not written since the start: too many, or refused.",
+    "ready",
+    "1 while decisions are taken (/readyz answers 200), else 0.",
+    initial=((),),
+    alert="0 for more than 5 minutes",
+)
+BUILD_INFO = Row(
+    Kind.GAUGE,
+    "build_info",
+    "1, with the versions of the operator, of Python and of Kopf.",
+    ("version", "python", "kopf"),
+)
+KUBERNETES_INFO = Row(
+    Kind.GAUGE,
+    "kubernetes_info",
+    "1, with the version of the API server as it was at the start.",
+    ("version",),
+)
+SETTINGS_INFO = Row(
+    Kind.GAUGE,
+    "settings_info",
+    "1, with the settings that change what the operator is responsible for.",
+    ("mode", "generate_claims"),
 )
 
 TABLE: tuple[Row, ...] = (
     ALLOCATIONS,
-    CLAIMS_GENERATED,
-    WRITES,
     LATENCY,
-    QUEUE_DEPTH,
+    PLACEMENT_DURATION,
+    PLACEMENT_STEPS,
+    PLACEMENT_LIMITS,
     WAITING_PODS,
-    RECONCILES,
-    RECONCILE_ERRORS,
+    WAITING_CLAIMS,
+    CLAIMS_GENERATED,
+    DEVICES,
+    POOLS,
+    CLAIMS,
     DEVICES_HELD_TWICE,
+    OBJECTS,
+    QUEUE_DEPTH,
+    QUEUE_DELAYED,
+    QUEUE_AGE,
+    QUEUE_WAIT,
+    RECONCILES,
+    RECONCILE_DURATION,
+    RECONCILE_ERRORS,
+    LOOP_DELAY,
+    WRITES,
+    WRITES_IN_FLIGHT,
+    API_DURATION,
     WATCH_RESTARTS,
     FEED_AGE,
+    FEED_LAG,
     REJECTED_OBJECTS,
-    EVENTS_DROPPED,
+    EVENTS,
+    READY,
+    BUILD_INFO,
+    KUBERNETES_INFO,
+    SETTINGS_INFO,
 )

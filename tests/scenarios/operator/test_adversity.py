@@ -178,7 +178,10 @@ async def test_a_pod_that_kube_scheduler_has_served_and_bound_is_left_alone_alth
         cluster = here.operator.cluster
         await here.until(lambda: "default/bound" in cluster.pods)
         await here.settle_but_timers()
-        assert (here.operator.brain.allocation.waiting, here.messages("Settling", "bound")) == (0, [])
+        assert (
+            here.operator.brain.allocation.waiting.pods_by_reason(),
+            here.messages("Settling", "bound"),
+        ) == ({}, [])
         assert cluster.claims["default/theirs"].is_allocated
 
 
@@ -299,7 +302,7 @@ async def test_a_pod_whose_gate_was_taken_off_by_hand_is_not_counted_as_waiting(
         pods = here.operator.cluster.pods
         await here.until(lambda: not pods["default/web"].gate_names)
         await here.settle()
-        assert here.operator.brain.allocation.waiting == 0
+        assert not here.operator.brain.allocation.waiting
 
 
 async def test_an_allocation_that_a_predecessor_had_sent_comes_too_late() -> None:

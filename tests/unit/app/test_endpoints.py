@@ -17,8 +17,11 @@ class Well:
 
     is_ready = True
 
-    def detail(self) -> dict[str, Any]:
-        return {}
+    def readiness(self) -> dict[str, Any]:
+        return {"status": "ok", "reason": ""}
+
+    def ailments(self) -> list[str]:
+        return []
 
 
 async def refused(host: str, port: int) -> str:

@@ -1,0 +1,66 @@
+"""The pods that cannot be served now, each with its reason, and the claims that wait with them: for waking them, and for the metrics.
+
+Used by `allocation` alone. It must not decide who waits.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiter:
+    """Why a pod waits.
+
+    Attributes:
+        reason: one word in CamelCase.
+        state: reason and message without figures; equal states are no news.
+        claims: keys of its claims that are not allocated.
+    """
+
+    reason: str
+    state: str
+    claims: tuple[str, ...]
+
+
+class Waiting:
+    """Waiting pods by key."""
+
+    def __init__(self) -> None:
+        self._pods: dict[str, _Waiter] = {}
+
+    def __len__(self) -> int:
+        """How many pods wait."""
+        return len(self._pods)
+
+    def __contains__(self, pod_key: str) -> bool:
+        """Whether that pod is known to wait."""
+        return pod_key in self._pods
+
+    def __iter__(self) -> Iterator[str]:
+        """The keys, in the order in which the pods came."""
+        return iter(self._pods)
+
+    def put(self, pod_key: str, reason: str, state: str, claims: Iterable[str]) -> bool:
+        """Note that a pod waits. Returns: whether that is news."""
+        known = self._pods.get(pod_key)
+        self._pods[pod_key] = _Waiter(reason, state, tuple(claims))
+        return known is None or known.state != state
+
+    def drop(self, pod_key: str) -> None:
+        """The pod waits no longer; nothing happens if it did not."""
+        self._pods.pop(pod_key, None)
+
+    def pods_by_reason(self) -> Mapping[str, int]:
+        """How many pods wait for each reason."""
+        return Counter(waiter.reason for waiter in self._pods.values())
+
+    def claims_by_reason(self) -> Mapping[str, int]:
+        """How many unallocated claims wait for each reason; one that several pods share counts once, for the last that came to wait."""
+        reasons = {claim: waiter.reason for waiter in self._pods.values() for claim in waiter.claims}
+        return Counter(reasons.values())
