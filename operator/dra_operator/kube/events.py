@@ -1,114 +1,36 @@
 """Events on pods, claims and policies: what the operator tells users in `kubectl describe`.
 
-`emit` is a plain call that never fails and never waits; a supervised task (`run`) does the writing. The same words about the same
-object become one event whose count grows, at most once in a while. Everything is bounded: an operator that can serve
-nobody must not bury the API server in events. Losing one is harmless, and counted.
+`emit` is a plain call that never fails and never waits; a supervised task (`run`) does the writing. What is written when, `eventlog` knows.
+Everything is bounded: an operator that can serve nobody must not bury the API server in events. Losing one is harmless, and counted.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
-from collections import Counter, OrderedDict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from collections import Counter
+from typing import TYPE_CHECKING, Any
 
 from dra_operator.errors import ApiAlreadyExists, ApiError, ApiNotFound, ApiThrottled, ApiUnavailable
 
+from .eventlog import Clock, EventLog, Key, Record, Reference
 from .kinds import KINDS
 from .timing import REAL, Backoff, Timing, timestamp
 from .writer import MANAGER
 
 if TYPE_CHECKING:
-    from dra_operator.model import ObjectMeta
-
+    from .eventlog import EventType
     from .writer import Writer
 
+__all__ = ["EventWriter", "Reference"]
+
 _log = logging.getLogger(__name__)
-
-EventType = Literal["Normal", "Warning"]
-
-REPEAT_SECONDS = 30.0
-"""How often the count of one event is written at most; in between, repetitions only add up."""
 
 ATTEMPTS = 4
 """Tries while the server does not answer: some seconds, enough for its restart behind a load balancer."""
 
-MEMORY = 4096
-"""Events remembered for counting; the least recent are forgotten first, as in client-go."""
-
 PENDING = 2048
 """Events waiting to be written; more are dropped."""
-
-BURST = 12
-REFILL_SECONDS = 60.0
-"""New texts about one object: so many at once, then one a minute. A message with a changing figure must not become a flood."""
-
-MESSAGE_LIMIT = 1024
-"""Longest message that the events API takes."""
-
-NAME_LIMIT = 230
-"""So much of the object's name; the hash behind it must fit into the 253 characters of a name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """The object that an event is about."""
-
-    kind: str
-    namespace: str
-    name: str
-    uid: str
-    resource_version: str = ""
-
-    @classmethod
-    def to(cls, kind: str, metadata: ObjectMeta) -> Reference:
-        """A reference to an object of the model."""
-        return cls(kind, metadata.namespace, metadata.name, metadata.uid, metadata.resource_version)
-
-
-@dataclass(frozen=True, slots=True)
-class _Key:
-    """Equal keys are one event."""
-
-    uid: str
-    type: str
-    reason: str
-    message: str
-
-
-@dataclass(slots=True)
-class _Record:
-    """One event of the API, as far as we know."""
-
-    about: Reference
-    first: str
-    name: str
-    count: int = 0
-    exists: bool = False
-    written_at: float | None = None
-
-    @property
-    def namespace(self) -> str:
-        """Where it is; events of cluster-scoped objects are in `default`."""
-        return self.about.namespace or "default"
-
-
-@dataclass(slots=True)
-class _Allowance:
-    """New texts that one object may still get; a token bucket."""
-
-    left: float
-    at: float
-
-    def take(self, now: float) -> bool:
-        self.left = min(float(BURST), self.left + (now - self.at) / REFILL_SECONDS)
-        self.at = now
-        if self.left < 1:
-            return False
-        self.left -= 1
-        return True
 
 
 class EventWriter:
@@ -120,7 +42,7 @@ class EventWriter:
         timing: the clocks.
 
     Attributes:
-        lost: events that were not written, by cause (`dropped`, `spam`, `failed`).
+        lost: events that were not written, by cause (`dropped`, `spam`: put off for an object about which too much is said, `failed`).
         written: writes of events that succeeded.
     """
 
@@ -130,9 +52,9 @@ class EventWriter:
         self._writer = writer
         self._instance = instance
         self._timing = timing
-        self._records: OrderedDict[_Key, _Record] = OrderedDict()
-        self._allowances: OrderedDict[str, _Allowance] = OrderedDict()
-        self._pending: dict[_Key, None] = {}
+        self._said = EventLog()
+        self._pending: dict[Key, None] = {}
+        self._later: dict[Key, float] = {}
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -146,111 +68,131 @@ class EventWriter:
             reason: one CamelCase word.
             message: what is, and the next step.
         """
-        key = _Key(about.uid, event_type, reason, message[:MESSAGE_LIMIT])
-        record = self._records.get(key) or self._first(key, about)
-        if record is None:
+        now = self._timing.monotonic()
+        said = self._said.say(about, event_type, (reason, message), Clock(now, self._timing.now()))
+        if said.is_spam:
             self.lost["spam"] += 1
-            return
-        record.count += 1
-        self._records.move_to_end(key)
-        if self._is_due(record):
-            self._enqueue(key)
+        if said.wait is not None:
+            self._plan(Key(about.uid, reason), now, said.wait)
+
+    def over(self, about: Reference) -> bool:
+        """What was said about an object is over: what is not written yet never will be.
+
+        Returns: whether a warning was written since the last time, so that good news are worth an event.
+        """
+        for key in self._said.keys(about.uid):
+            self._pending.pop(key, None)
+            self._later.pop(key, None)
+        return self._said.over(about.uid)
 
     async def run(self) -> None:
         """Write what was emitted, until cancelled."""
         while True:
-            await self._wake.wait()
+            await self._until_due()
             await self.flush()
 
     async def flush(self) -> None:
-        """Write all that is waiting; never raises an `ApiError`."""
+        """Write all that is due; never raises an `ApiError`."""
+        self._take_due()
         while self._pending:
             key = next(iter(self._pending))
             del self._pending[key]
             await self._write(key)
-        self._wake.clear()
         self._idle.set()
 
     async def drain(self) -> None:
-        """Wait until nothing is waiting; `run` must be running, and the caller bounds the time."""
+        """Wait until nothing is due; `run` must be running, and the caller bounds the time."""
         await self._idle.wait()
 
-    def _first(self, key: _Key, about: Reference) -> _Record | None:
-        now = self._timing.monotonic()
-        allowance = self._allowances.setdefault(about.uid, _Allowance(BURST, now))
-        self._allowances.move_to_end(about.uid)
-        _trim(self._allowances)
-        if not allowance.take(now):
-            return None
-        moment = self._timing.now()
-        record = _Record(about, timestamp(moment), _event_name(about, key, moment.isoformat()))
-        self._records[key] = record
-        _trim(self._records)
-        return record
-
-    def _is_due(self, record: _Record) -> bool:
-        return record.written_at is None or self._timing.monotonic() - record.written_at >= REPEAT_SECONDS
-
-    def _enqueue(self, key: _Key) -> None:
-        if key not in self._pending and len(self._pending) >= PENDING:
+    def _plan(self, key: Key, now: float, wait: float) -> None:
+        if wait > 0:
+            self._later[key] = min(self._later.get(key, now + wait), now + wait)
+        elif key not in self._pending and len(self._pending) >= PENDING:
+            self._said.forget(key)
             self.lost["dropped"] += 1
             return
-        self._pending[key] = None
-        self._idle.clear()
+        else:
+            self._later.pop(key, None)
+            self._pending[key] = None
+            self._idle.clear()
         self._wake.set()
 
-    async def _write(self, key: _Key) -> None:
-        record = self._records.get(key)
+    async def _until_due(self) -> None:
+        while not self._pending:
+            now = self._timing.monotonic()
+            first = min(self._later.values(), default=None)
+            if first is not None and first <= now:
+                return
+            self._wake.clear()
+            try:
+                async with asyncio.timeout(None if first is None else first - now):
+                    await self._wake.wait()
+            except TimeoutError:
+                return
+
+    def _take_due(self) -> None:
+        now = self._timing.monotonic()
+        for key in [key for key, at in self._later.items() if at <= now]:
+            del self._later[key]
+            self._pending[key] = None
+
+    async def _write(self, key: Key) -> None:
+        record = self._said[key]
         if record is None:  # forgotten while it waited
             self.lost["dropped"] += 1
             return
         backoff = Backoff(self._timing)
         while backoff.failures < ATTEMPTS:
             try:
-                await self._create_or_bump(key, record)
+                await self._create_or_change(record)
             except (ApiUnavailable, ApiThrottled) as error:
-                await self._try_again_or_give_up(key, record, backoff, error)
+                await self._try_again_or_give_up(record, backoff, error)
             except ApiError as error:
-                self._give_up(key, record, error)
+                self._give_up(record, error)
                 return
             else:
                 self.written += 1
                 return
 
     async def _try_again_or_give_up(
-        self, key: _Key, record: _Record, backoff: Backoff, error: ApiUnavailable | ApiThrottled
+        self, record: Record, backoff: Backoff, error: ApiUnavailable | ApiThrottled
     ) -> None:
         delay = backoff.next_delay(error.retry_after)
         if backoff.failures < ATTEMPTS:
             await self._timing.sleep(delay)
         else:
-            self._give_up(key, record, error)
+            self._give_up(record, error)
 
-    def _give_up(self, key: _Key, record: _Record, error: ApiError) -> None:
+    def _give_up(self, record: Record, error: ApiError) -> None:
         self.lost["failed"] += 1
         about = record.about
-        _log.info("event %s on %s %s not written: %s", key.reason, about.kind, about.name, error)
+        _log.info("event %s on %s %s not written: %s", record.reason, about.kind, about.name, error)
 
-    async def _create_or_bump(self, key: _Key, record: _Record) -> None:
-        record.written_at = self._timing.monotonic()
-        if record.exists and await self._bump(record):
-            return
-        try:
-            await self._writer.post("Event", record.namespace, self._body(key, record))
-        except ApiAlreadyExists:  # an earlier attempt got through, its answer did not
-            await self._bump(record)
-        record.exists = True
+    async def _create_or_change(self, record: Record) -> None:
+        record.written_at, record.planned = self._timing.monotonic(), ""
+        message = record.message
+        if not record.exists or not await self._change(record):
+            await self._create(record)
+        record.exists, record.written = True, message
 
-    async def _bump(self, record: _Record) -> bool:
-        """Write the count; False when the server has forgotten the event, which it does after an hour."""
-        last = {"count": record.count, "lastTimestamp": timestamp(self._timing.now())}
+    async def _create(self, record: Record) -> None:
         try:
-            await self._writer.bump("Event", record.namespace, record.name, last)
+            await self._writer.post("Event", record.namespace, self._body(record))
+        except ApiAlreadyExists:  # by an attempt of ours whose answer got lost, or by an operator before us
+            touch = {"lastTimestamp": timestamp(self._timing.now())}
+            record.adopt(await self._writer.bump("Event", record.namespace, record.name, touch))
+            await self._change(record)
+
+    async def _change(self, record: Record) -> bool:
+        """Write count and words; False when the server has forgotten the event, which it does after an hour."""
+        body = record.change(self._timing.now())
+        try:
+            await self._writer.bump("Event", record.namespace, record.name, body)
         except ApiNotFound:
             return False
         return True
 
-    def _body(self, key: _Key, record: _Record) -> dict[str, Any]:
+    def _body(self, record: Record) -> dict[str, Any]:
         about = record.about
         return {
             "metadata": {"name": record.name, "namespace": record.namespace},
@@ -262,9 +204,9 @@ class EventWriter:
                 "uid": about.uid,
                 "resourceVersion": about.resource_version,
             },
-            "type": key.type,
-            "reason": key.reason,
-            "message": key.message,
+            "type": record.type,
+            "reason": record.reason,
+            "message": record.message,
             "source": {"component": MANAGER},
             "reportingComponent": MANAGER,
             "reportingInstance": self._instance,
@@ -272,15 +214,3 @@ class EventWriter:
             "lastTimestamp": timestamp(self._timing.now()),
             "count": record.count,
         }
-
-
-def _event_name(about: Reference, key: _Key, moment: str) -> str:
-    """Unique without dice: the same words at another moment, or from another process, have another name."""
-    text = f"{about.uid}\0{key.type}\0{key.reason}\0{key.message}\0{moment}"
-    digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
-    return f"{about.name[:NAME_LIMIT].rstrip('.-')}.{digest}"
-
-
-def _trim(memory: OrderedDict[Any, Any]) -> None:
-    while len(memory) > MEMORY:
-        memory.popitem(last=False)

@@ -154,13 +154,15 @@ class Writer:
         whole = {"apiVersion": KINDS[kind].api_version, "kind": kind, **body}
         await self._write("create", (kind, ""), KINDS[kind].path(namespace), whole, JSON)
 
-    async def bump(self, kind: str, namespace: str, name: str, body: Mapping[str, Any]) -> None:
-        """Merge-patch an object that only we write (events), without preconditions; the answer is not decoded.
+    async def bump(self, kind: str, namespace: str, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Merge-patch an object that only we write (events), without preconditions; the answer as parsed JSON.
 
         Raises:
             ApiError: as `Api.request`.
         """
-        await self._write("patch", (kind, ""), KINDS[kind].path(namespace, name), body, MERGE)
+        answer = await self._write("patch", (kind, ""), KINDS[kind].path(namespace, name), body, MERGE)
+        found: dict[str, Any] = msgspec.json.decode(answer.body)
+        return found
 
     async def delete(
         self, kind: str, namespace: str, name: str, *, uid: str, resource_version: str | None = None

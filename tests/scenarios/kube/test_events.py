@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_operator.kube import Api, EventWriter, Reference, Writer
+from dra_operator.kube.eventlog import Record
 from dra_operator.model import ObjectMeta
 
 from .scripted import Hands, Reply, Scripted, status
@@ -75,14 +76,93 @@ async def test_same_words_again_raise_the_count_but_not_at_once(
     for _ in range(5):
         events.emit(POD, "Warning", "Unallocatable", "no free device")
         await events.flush()
-    hands.at += 30
+    hands.at += 300
     created = server.seen[0].body["metadata"]["name"]
     server.on("PATCH", f"{EVENTS}/{created}", Reply({}))
     events.emit(POD, "Warning", "Unallocatable", "no free device")
     await events.flush()
 
     assert [seen.method for seen in server.seen] == ["POST", "PATCH"]
-    assert server.seen[1].body == {"count": 6, "lastTimestamp": "2026-11-01T12:17:10Z"}
+    assert server.seen[1].body == {"count": 6, "lastTimestamp": "2026-11-01T12:21:40Z"}
+
+
+async def test_other_words_for_the_same_reason_take_the_place_of_the_old_ones(
+    server: Scripted, events: EventWriter
+) -> None:
+    """What is no longer true is not read beside what is."""
+    accept(server)
+    events.emit(POD, "Warning", "InvalidClaim", "33 devices are too many")
+    await events.flush()
+    created = server.seen[0].body["metadata"]["name"]
+    server.on("PATCH", f"{EVENTS}/{created}", Reply({}))
+    events.emit(POD, "Warning", "InvalidClaim", "the constraint is empty")
+    await events.flush()
+
+    assert server.seen[1].body == {
+        "count": 1,
+        "message": "the constraint is empty",
+        "firstTimestamp": "2026-11-01T12:16:40Z",
+        "lastTimestamp": "2026-11-01T12:16:40Z",
+    }
+
+
+async def test_other_figures_are_written_a_little_later_with_the_count(
+    server: Scripted, events: EventWriter, hands: Hands
+) -> None:
+    accept(server)
+    for number in range(3):
+        events.emit(POD, "Warning", "Unallocatable", f"{number} devices are free")
+        await events.flush()
+    created = server.seen[0].body["metadata"]["name"]
+    server.on("PATCH", f"{EVENTS}/{created}", Reply({}))
+    before = len(server.seen)
+    hands.at += 30
+    await events.flush()
+
+    assert before == 1
+    assert (server.seen[1].body["message"], server.seen[1].body["count"]) == ("2 devices are free", 3)
+
+
+async def test_another_operator_goes_on_with_the_event_that_it_finds(
+    server: Scripted, api: Api, hands: Hands
+) -> None:
+    """After a restart: one event, whose count goes on."""
+    there = {"message": "no free device", "count": 7, "firstTimestamp": "2026-11-01T11:00:00Z"}
+    server.on("POST", EVENTS, Reply(status(409, "AlreadyExists", "exists"), 409))
+    events = EventWriter(Writer(api, timing=hands.timing()), "host-2", hands.timing())
+    events.emit(POD, "Warning", "Unallocatable", "no free device")
+    name = Record(POD, "Warning", "Unallocatable").name
+    server.on("PATCH", f"{EVENTS}/{name}", Reply(there), Reply({}))
+    await events.flush()
+
+    assert [seen.method for seen in server.seen] == ["POST", "PATCH", "PATCH"]
+    assert server.seen[0].body["metadata"]["name"] == name
+    assert server.seen[2].body == {"count": 8, "lastTimestamp": "2026-11-01T12:16:40Z"}
+
+
+async def test_what_is_over_before_it_was_written_is_never_written(
+    server: Scripted, events: EventWriter
+) -> None:
+    events.emit(POD, "Warning", "Unallocatable", "no free device")
+
+    assert not events.over(POD)
+
+    await events.flush()
+
+    assert server.seen == []
+
+
+async def test_good_news_are_worth_an_event_only_after_a_warning_and_only_once(
+    server: Scripted, events: EventWriter
+) -> None:
+    accept(server, 2)
+    events.emit(POD, "Normal", "OtherGates", "waits for a gate")
+    await events.flush()
+    after_normal = events.over(POD)
+    events.emit(POD, "Warning", "Unallocatable", "no free device")
+    await events.flush()
+
+    assert (after_normal, events.over(POD), events.over(POD)) == (False, True, False)
 
 
 async def test_event_that_the_server_has_forgotten_is_created_anew(
@@ -109,7 +189,7 @@ async def test_failure_is_counted_and_the_next_one_tries_again(
     events.emit(POD, "Normal", "Allocated", "gpu-0")
     await events.flush()
 
-    assert events.lost == {"failed": 1}
+    assert +events.lost == {"failed": 1}
     assert [seen.method for seen in server.seen] == ["POST", "POST"]
 
 
@@ -119,32 +199,35 @@ async def test_server_that_does_not_answer_is_asked_a_few_times(
     """The second attempt finds that the first one got through."""
     starting = Reply(status(503, "ServiceUnavailable", "starting"), 503)
     server.on("POST", EVENTS, starting, Reply(status(409, "AlreadyExists", "exists"), 409), *[starting] * 4)
+    server.on("PATCH", f"{EVENTS}/{Record(POD, 'Normal', 'Allocated').name}", Reply({}), Reply({}))
     events.emit(POD, "Normal", "Allocated", "gpu-0")
     await events.flush()
-    after_one = dict(events.lost)
-    events.emit(POD, "Normal", "Allocated", "gpu-1")
+    after_one = dict(+events.lost)
+    events.emit(POD, "Normal", "Released", "gpu-1")
     await events.flush()
 
-    assert [seen.method for seen in server.seen] == ["POST", "POST", "PATCH", "POST", "POST", "POST", "POST"]
-    assert (after_one, events.lost) == ({}, {"failed": 1})
+    assert [seen.method for seen in server.seen] == [*["POST"] * 2, *["PATCH"] * 2, *["POST"] * 4]
+    assert (after_one, +events.lost) == ({}, {"failed": 1})
 
 
-async def test_changing_figures_do_not_become_a_flood(
+async def test_changing_words_do_not_become_a_flood(
     server: Scripted, events: EventWriter, hands: Hands
 ) -> None:
-    accept(server, 50)
+    """So many at once, then one a minute, and that with the newest words."""
+    accept(server)
+    server.on("PATCH", f"{EVENTS}/{Record(POD, 'Warning', 'Unallocatable').name}", *[Reply({})] * 50)
     for number in range(40):
-        events.emit(POD, "Warning", "Unallocatable", f"{number} devices are taken")
-    await events.flush()
+        events.emit(POD, "Warning", "Unallocatable", "x" * (number + 1))
+        await events.flush()
     flood = len(server.seen)
-    hands.at += 120
-    for number in range(40, 45):
-        events.emit(POD, "Warning", "Unallocatable", f"{number} devices are taken")
-    await events.flush()
+    for _ in range(3):
+        hands.at += 60
+        await events.flush()
 
     assert flood == 12
-    assert len(server.seen) == 14
-    assert events.lost == {"spam": 31}
+    assert len(server.seen) == 13
+    assert server.seen[-1].body["message"] == "x" * 40
+    assert +events.lost == {"spam": 1}
 
 
 async def test_background_task_writes_and_can_be_waited_for(

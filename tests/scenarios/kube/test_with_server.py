@@ -211,7 +211,7 @@ async def test_events_are_counted_up_on_the_server(fake: FakeApi, writer: Writer
     now = [0.0]
     events = EventWriter(writer, "me", Timing(monotonic=lambda: now[0]))
     about = Reference.to("ResourceClaim", (await claim(writer)).metadata)
-    for moment in (0.0, 10.0, 40.0):
+    for moment in (0.0, 10.0, 400.0):
         now[0] = moment
         events.emit(about, "Warning", "Unallocatable", "no free device")
         await events.flush()
@@ -220,7 +220,7 @@ async def test_events_are_counted_up_on_the_server(fake: FakeApi, writer: Writer
     assert [(event["reason"], event["count"], event["involvedObject"]["name"]) for event in found] == [
         ("Unallocatable", 3, "c")
     ]
-    assert not events.lost
+    assert not +events.lost
 
 
 async def test_discovery_of_the_embedded_server(api: Api) -> None:
