@@ -11,11 +11,12 @@ import click
 
 from dra_operator import __version__
 from dra_operator.errors import DraError, InvalidSettings
-from dra_operator.settings import SetCommand, Settings, build, chosen, options, origins
+from dra_operator.settings import BY_NAME, Group, SetCommand, Settings, build, chosen, options, origins
 
 from .ending import ends_for_sure
 from .logs import set_up
 from .operator import run_operator
+from .release import release as release_all
 
 logger = logging.getLogger(__name__)
 
@@ -43,11 +44,49 @@ def run(**flags: Any) -> None:
     settings = prepare(**flags)
     try:
         status = asyncio.run(ends_for_sure(run_operator(settings)))
-    except InvalidSettings:
-        raise
     except DraError as error:
         logger.error("cannot run: %s", error)  # noqa: TRY400 - the message is for the admin, a traceback tells nothing more
+        status = 2 if isinstance(error, InvalidSettings) else 1
+    except Exception:
+        logger.exception("unexpected failure; the operator ends")
         status = 1
+    sys.exit(status)
+
+
+@main.command(cls=SetCommand, epilog=NAMES)
+@options(Group.CONNECTION, Group.LOG)
+@click.option(
+    "--settle-seconds",
+    type=float,
+    default=BY_NAME["settle_seconds"].default,
+    envvar=BY_NAME["settle_seconds"].variable,
+    metavar="NUMBER",
+    help="Seconds that kube-scheduler is given to see the last allocations before it gets the pools back. Default: 15.",
+)
+@click.option(
+    "--wait-seconds",
+    type=click.FloatRange(0, 3600),
+    default=60.0,
+    metavar="NUMBER",
+    help="Seconds that the operator's pods may take to end. Default: 60.",
+)
+def release(wait_seconds: float, **flags: Any) -> None:
+    """Give all pods and pools back to kube-scheduler, once the operator is
+    stopped.
+
+    Pods that wait at the operator's gate are released, its taint rules go, its
+    finalizer and annotations are taken off. Allocated claims stay as they are.
+    It may be run again at any time. manifests/uninstall.sh runs it as a Job.
+
+    Exit status: 0 when nothing of the operator's is left, 1 when something
+    could not be done or the operator still runs, 2 when the settings are wrong.
+    """
+    settings = prepare(**flags)
+    try:
+        status = asyncio.run(release_all(settings, wait_seconds))
+    except DraError as error:
+        logger.error("cannot release: %s", error)  # noqa: TRY400 - the message is for the admin
+        status = 2 if isinstance(error, InvalidSettings) else 1
     sys.exit(status)
 
 

@@ -1,0 +1,271 @@
+"""Gives everything back to kube-scheduler, once the operator is stopped (decision record 0009).
+
+The order is what keeps each device with one claim, at every moment and after a crash at any point:
+
+1. attempts left half done end: from then on no write of a dead operator can allocate anything;
+2. kube-scheduler gets the time to see all that was allocated;
+3. the taint rules go, then our finalizer from the policies: the pools are kube-scheduler's;
+4. pods are released from the gate; 5. our annotations go.
+
+All passes are repeated until one finds nothing to do. `removal` says what to write; run by `app`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+
+from dra_operator.errors import (
+    ApiConflict,
+    ApiError,
+    ApiGone,
+    ApiNotFound,
+    ApiThrottled,
+    ApiUnavailable,
+    InvalidObject,
+)
+
+from .commit import CLAIM, POD
+from .names import POLICY_LABEL, holds_our_allocation
+from .removal import Deed, Edit, claims_in_use, forgotten, is_ours, let_go, released, unfinished
+from .rules import POLICY, RULE
+from .workqueue import Backoff
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+    from dra_operator.model import AllocationPolicy, DeviceTaintRule, Pod, ResourceClaim, Value
+
+    from .access import Kubernetes, Reader, Writes
+
+logger = logging.getLogger(__name__)
+
+ATTEMPTS = 8
+"""Tries of one object against other writers and a server that does not answer: some seconds in all."""
+
+PASSES = 5
+"""Passes at most. The second finds nothing unless something still writes; the last thing found is told then."""
+
+T = TypeVar("T")
+
+
+class Listed(Protocol):
+    """A list of one kind, as `kube.listing` has it."""
+
+    @property
+    def objects(self) -> Sequence[Value]:
+        """What could be decoded."""
+        ...
+
+    @property
+    def rejected(self) -> Sequence[Any]:
+        """What could not, each with an `error`."""
+        ...
+
+
+@dataclass(slots=True)
+class Report:
+    """What was done, and what could not be.
+
+    Attributes:
+        done: objects by deed.
+        failed: a sentence each.
+    """
+
+    done: Counter[Deed] = field(default_factory=Counter)
+    failed: list[str] = field(default_factory=list)
+
+    def summary(self) -> str:
+        """The counts in a line."""
+        counts = [f"{count} {deed.value}" for deed in Deed if (count := self.done[deed])]
+        return ", ".join(counts) or "there was nothing of the operator's left"
+
+
+class Remover:
+    """One removal.
+
+    Args:
+        reader: single objects afresh.
+        writer: guarded patches and deletions.
+        list_kind: a consistent list of all objects of a kind; `ApiNotFound` if the kind is not served.
+        settle_seconds: how long kube-scheduler is given to see the last allocations, before the taints go.
+        backoff: between tries.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        writer: Writes,
+        list_kind: Callable[[str], Awaitable[Listed]],
+        settle_seconds: float,
+        backoff: Backoff | None = None,
+    ) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._list_kind = list_kind
+        self._settle_seconds = settle_seconds
+        self._backoff = backoff or Backoff(cap=5.0)
+        self._has_waited = False
+        self.report = Report()
+
+    async def run(self, *, gate_was_there: bool = False) -> Report:
+        """Remove all.
+
+        Args:
+            gate_was_there: the policy that gates new pods was deleted just now: give the API servers the time to know.
+
+        Raises:
+            ApiError: a kind cannot be listed.
+        """
+        if gate_was_there:
+            await self._wait("API servers may put the gate on new pods for some seconds yet")
+        for _ in range(PASSES):
+            before = self.report.done.total()
+            await self._pass()
+            if self.report.failed or self.report.done.total() == before:
+                return self.report
+        self.report.failed.append(
+            f"something puts gates, marks or rules back: {PASSES} passes each found some; is an operator running elsewhere?"
+        )
+        return self.report
+
+    async def _pass(self) -> None:
+        claims = cast("list[ResourceClaim]", await self._list(CLAIM))
+        pods = cast("list[Pod]", await self._list(POD))
+        in_use = claims_in_use(pods, claims)
+        await self._all(CLAIM, claims, lambda claim: unfinished(claim, in_use))
+        if self.report.failed:
+            return  # what failed may hold a device that nobody sees: the taints stay
+        await self._rules(any(holds_our_allocation(claim) for claim in claims))
+        await self._all(POD, cast("list[Pod]", await self._list(POD)), released)
+        await self._all(CLAIM, cast("list[ResourceClaim]", await self._list(CLAIM)), forgotten)
+
+    async def _rules(self, has_allocated: bool) -> None:  # noqa: FBT001 - one fact of one caller
+        rules = [rule for rule in cast("list[DeviceTaintRule]", await self._list(RULE)) if is_ours(rule)]
+        if rules and has_allocated:
+            await self._wait("kube-scheduler has to see all allocations before it gets the pools")
+        kept: set[str] = set()
+        for rule in rules:
+            if not await self._delete(rule):
+                kept.add(rule.metadata.labels.get(POLICY_LABEL, ""))
+        policies = cast("list[AllocationPolicy]", await self._list(POLICY))
+        # A policy whose rule could not be deleted keeps the finalizer: it is all that tells of the rule.
+        free = [policy for policy in policies if policy.metadata.name not in kept]
+        await self._all(POLICY, free, let_go)
+
+    async def _delete(self, rule: DeviceTaintRule) -> bool:
+        """Whether a rule is gone, or will be."""
+        meta = rule.metadata
+        if meta.deletion_timestamp is not None:
+            held = ", ".join(meta.finalizers)
+            self._fail(RULE, meta.key, f"is being deleted, and kept by the finalizers {held}: take them off")
+            return False
+        words = ""
+        for failures in range(1, ATTEMPTS + 1):
+            try:
+                await self._writer.delete(RULE, "", meta.name, uid=meta.uid)
+            except (ApiNotFound, ApiConflict):
+                return True  # gone; a namesake that somebody made since is for the next pass
+            except (ApiUnavailable, ApiThrottled) as error:
+                words = str(error)
+                await asyncio.sleep(self._backoff.delay(failures))
+            except ApiError as error:
+                self._fail(RULE, meta.key, str(error))
+                return False
+            else:
+                self._did(Deed.RULE, meta.key)
+                return True
+        self._fail(RULE, meta.key, words)
+        return False
+
+    async def _all(self, kind: str, objects: Iterable[T], plan: Callable[[T], Edit | None]) -> None:
+        """Bring all objects of a kind where the plan wants them; as many at once as the writer lets through."""
+        async with asyncio.TaskGroup() as group:
+            for obj in objects:
+                if plan(obj) is not None:
+                    group.create_task(self._bring(kind, obj, plan))
+
+    async def _bring(self, kind: str, obj: T, plan: Callable[[T], Edit | None]) -> None:
+        """Write what the plan says until it says nothing more; read afresh whenever the object is not known for sure."""
+        key, words, failures = cast("Kubernetes", obj).metadata.key, "", 0
+        current: T | None = obj
+        while current is not None and (edit := plan(current)) is not None:
+            if failures >= ATTEMPTS:
+                self._fail(kind, key, words)
+                return
+            try:
+                current = cast("T", await self._patch(kind, current, edit))
+            except ApiNotFound:
+                return
+            except (ApiConflict, ApiUnavailable, ApiThrottled) as error:
+                failures, words = failures + 1, str(error)
+                await asyncio.sleep(self._backoff.delay(failures))
+                current = await self._fresh(kind, current)
+            except (ApiError, InvalidObject) as error:
+                self._fail(kind, key, str(error))
+                return
+            else:
+                self._did(edit.deed, f"{kind} {key}")
+
+    async def _patch(self, kind: str, obj: Any, edit: Edit) -> Value:
+        meta = cast("Kubernetes", obj).metadata
+        guard = {"uid": meta.uid, "resourceVersion": meta.resource_version}
+        body = {**edit.body, "metadata": {**edit.body.get("metadata", {}), **guard}}
+        return await self._writer.patch(
+            kind,
+            meta.namespace,
+            meta.name,
+            body,
+            subresource=edit.subresource,
+            content_type=edit.content_type,
+        )
+
+    async def _fresh(self, kind: str, obj: T) -> T | None:
+        """The object as it is now; as it was, if the server does not say: the next write then fails again. None if it is gone."""
+        meta = cast("Kubernetes", obj).metadata
+        try:
+            found = await self._reader.get(kind, meta.namespace, meta.name)
+        except ApiNotFound:
+            return None
+        except (ApiError, InvalidObject):
+            return obj
+        same = cast("Kubernetes", found).metadata.uid == meta.uid
+        return cast("T", found) if same else None
+
+    async def _list(self, kind: str) -> list[Value]:
+        """All objects of a kind; none if it is not served, as when our own kind is gone already.
+
+        Raises:
+            ApiError: it cannot be listed.
+        """
+        for failures in range(1, ATTEMPTS + 1):
+            try:
+                listed = await self._list_kind(kind)
+            except ApiNotFound:
+                return []
+            except (ApiGone, ApiUnavailable, ApiThrottled) as error:
+                if failures == ATTEMPTS:
+                    raise
+                logger.warning("list of %ss: %s; trying again", kind, error)
+                await asyncio.sleep(self._backoff.delay(failures))
+            else:
+                for rejected in listed.rejected:
+                    self._fail(kind, "", f"cannot be read, look for yourself: {rejected.error}")
+                return list(listed.objects)
+        return []
+
+    async def _wait(self, why: str) -> None:
+        if not self._has_waited and self._settle_seconds > 0:
+            logger.info("waiting %g seconds: %s", self._settle_seconds, why)
+            await asyncio.sleep(self._settle_seconds)
+        self._has_waited = True
+
+    def _did(self, deed: Deed, what: str) -> None:
+        self.report.done[deed] += 1
+        logger.debug("%s: %s", what, deed.value)
+
+    def _fail(self, kind: str, key: str, words: str) -> None:
+        self.report.failed.append(f"{kind} {key}: {words}" if key else f"{kind}: {words}")
