@@ -1,30 +1,83 @@
-"""The log: one line a record, as text or JSON, to standard error."""
+"""The log: one line a record, as text or JSON, to standard error; of ours and of the libraries alike."""
 
 from __future__ import annotations
 
 import json
 import logging
+import re
 from datetime import UTC, datetime
+from typing import Final
 
-TEXT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
+from dra_operator.logfields import HIDDEN, Field, fields_of, without_secrets
 
-QUIET = ("aiohttp.access", "asyncio", "kopf.activities", "kubernetes_asyncio")
-"""Loggers of libraries whose INFO is of no use to an admin."""
+OURS: Final = "dra_operator"
+
+QUIET: Final = ("aiohttp", "asyncio", "kopf.activities", "kopf.objects", "kubernetes_asyncio")
+"""Loggers of libraries whose INFO and DEBUG are of no use to an admin: a line for each request or event, bodies and headers in them."""
+
+BEARER: Final = re.compile(r"(?i)\b(bearer\s+)[\w.~+/=-]{8,}|\beyJ[\w-]+\.[\w-]+\.[\w-]+")
+"""Tokens that nobody has told us of: those of an `Authorization` header, and JSON web tokens."""
+
+BARE: Final = re.compile(r"[\w./:@+,-]+")
+"""Values that need no quotes."""
 
 
-class JsonFormatter(logging.Formatter):
-    """One JSON object a line, with the keys that log collectors expect."""
+class _Formatter(logging.Formatter):
+    """What both styles have in common: the facts of a record, and that no secret gets out."""
 
     def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        return _safe(self.line(record))
+
+    def line(self, record: logging.LogRecord) -> str:
+        """The line, before secrets are hidden."""
+        raise NotImplementedError
+
+    def time(self, record: logging.LogRecord) -> str:
+        """RFC 3339, in UTC, with milliseconds."""
+        moment = datetime.fromtimestamp(record.created, UTC)
+        return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+    def message(self, record: logging.LogRecord) -> str:
+        """The text of the call; Python's warnings end with a line break."""
+        return record.getMessage().rstrip()
+
+    def trace(self, record: logging.LogRecord) -> str:
+        """Traceback and stack, if there are any."""
+        parts = [self.formatException(record.exc_info)] if record.exc_info else []
+        if record.stack_info:
+            parts.append(self.formatStack(record.stack_info))
+        return "\n".join(parts)
+
+
+class TextFormatter(_Formatter):
+    """`time level message key=value …`; a traceback follows on lines of its own."""
+
+    def line(self, record: logging.LogRecord) -> str:
+        """The record as text. A message of several lines becomes one: nobody can forge a line by the name of an object."""
+        found = fields_of(record)
+        parts = [self.time(record), f"{record.levelname:<7}", _one_line(self.message(record))]
+        parts += [f"{name}={_value(value)}" for name, value in found.items()]
+        if not record.name.startswith(OURS):
+            parts.append(f"logger={record.name}")
+        trace = self.trace(record)
+        return " ".join(parts) + (f"\n{trace}" if trace else "")
+
+
+class JsonFormatter(_Formatter):
+    """One JSON object a line, with the keys that log collectors expect."""
+
+    def line(self, record: logging.LogRecord) -> str:
         """The record as JSON."""
-        entry = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+        entry: dict[str, Field] = {
+            "time": self.time(record),
             "level": record.levelname.lower(),
+            "message": self.message(record),
+            **fields_of(record),
             "logger": record.name,
-            "message": record.getMessage(),
         }
-        if record.exc_info:
-            entry["exception"] = self.formatException(record.exc_info)
+        if trace := self.trace(record):
+            entry["exception"] = trace
         return json.dumps(entry)
 
 
@@ -40,10 +93,26 @@ def is_news(record: logging.LogRecord) -> bool:
 
 
 def set_up(level: int, style: str) -> None:
-    """Configure the root logger; `style` is `text` or `json`."""
+    """Configure the root logger; `style` is `text` or `json`. Python's warnings go there, too."""
     handler = logging.StreamHandler()
-    handler.setFormatter(JsonFormatter() if style == "json" else logging.Formatter(TEXT))
+    handler.setFormatter(JsonFormatter() if style == "json" else TextFormatter())
     handler.addFilter(is_news)
     logging.basicConfig(level=level, handlers=[handler], force=True)
+    logging.captureWarnings(capture=True)
     for name in QUIET:
         logging.getLogger(name).setLevel(max(level, logging.WARNING))
+    # Kopf speaks of its own life at INFO, where ours is told already; at DEBUG it tells of its watches.
+    logging.getLogger("kopf").setLevel(level if level < logging.INFO else max(level, logging.WARNING))
+
+
+def _one_line(text: str) -> str:
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def _value(value: Field) -> str:
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return text if BARE.fullmatch(text) else '"' + _one_line(text).replace('"', '\\"') + '"'
+
+
+def _safe(line: str) -> str:
+    return BEARER.sub(lambda found: (found[1] or "") + HIDDEN, without_secrets(line))

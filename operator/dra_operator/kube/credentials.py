@@ -20,6 +20,7 @@ from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.config import ConfigException, load_incluster_config, load_kube_config
 
 from dra_operator.errors import InvalidSettings
+from dra_operator.logfields import hide
 
 from .timing import REAL, Timing
 
@@ -227,10 +228,11 @@ def _namespace(context: Any) -> str:
 
 async def _connection(configuration: Any, namespace: str) -> Connection:
     settings = await configuration.auth_settings()
-    authorization = str(settings.get("BearerToken", {}).get("value") or "")
+    authorization = str(settings.get("BearerToken", {}).get("value") or "").strip()
+    hide(authorization.partition(" ")[2])
     return Connection(
         server=str(configuration.host).rstrip("/"),
-        authorization=authorization.strip(),
+        authorization=authorization,
         ca_file=configuration.ssl_ca_cert,
         certificate_file=configuration.cert_file,
         key_file=configuration.key_file,
