@@ -11,7 +11,7 @@ LOCK   := uv pip compile --quiet --universal --generate-hashes --no-header --no-
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup fmt lint type test conformance e2e bench demo docs lock check clean
+.PHONY: help setup fmt lint type test conformance e2e bench bench-real demo docs lock check clean
 
 help: ## list the verbs
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,8 +53,12 @@ else
 	$(BIN)/python -m tests.e2e.harness.contract
 endif
 
-bench: setup ## step counts and ratios, with their figures
-	$(BIN)/pytest tests/bench -s
+bench: setup ## step counts; pods placed per second on the embedded server, and their cost: BENCH="--pods=500 --repeat=3 …"
+	$(BIN)/pytest tests/bench/test_steps.py -q -s
+	$(BIN)/python -m tests.bench $(BENCH)
+
+bench-real: setup ## the same on a real control plane (built once), beside stock kube-scheduler
+	$(BIN)/python -m tests.bench.real $(BENCH)
 
 demo: setup ## the main job on the embedded API server, in under a minute
 	$(BIN)/python -m dra_operator.testing.demo

@@ -1,0 +1,57 @@
+"""The bench itself works: a miniature run with all its processes, and what it says when a run fails."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dra_operator.testing.fakeapi.server import FakeApi
+from tests.contract.client import Server
+
+from .__main__ import main
+from .figures import TABLE
+from .load import LoadError, Timeline, burst, client, create, is_released
+from .workload import GATED, Size, common, pods
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MINIATURE = ("--pods=10", "--nodes=3", "--devices=4", "--repeat=1", "--rest=0.1")
+REAL_ONLY = {"schedulerCpu", "apiserverCpu", "etcdCpu", "controllerManagerCpu", "totalCpu"}
+
+
+def test_ten_pods(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "found.json"
+    assert main([*MINIATURE, "--generate-claims=operator", f"--json={path}"]) == 0, capsys.readouterr().err
+    found = json.loads(path.read_text())
+    (run,) = found["runs"]["operator"]
+    assert (found["parameters"]["pods"], found["parameters"]["generator"]) == (10, "operator")
+    assert run["writesPerPod"] >= 4  # create and record, allocate, release
+    assert run.keys() == {key for key in TABLE if key not in REAL_ONLY}
+    assert all(value >= 0 for value in run.values())
+    assert "pods placed" in capsys.readouterr().out
+
+
+def test_an_operator_that_does_not_get_ready_fails_the_bench(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "found.json"
+    assert main([*MINIATURE, "--operator-flag=--no-such-flag", f"--json={path}"]) == 1
+    assert "--no-such-flag" in capsys.readouterr().err
+    assert not path.exists()
+
+
+async def test_pods_that_nobody_places_end_the_load_generator(tmp_path: Path) -> None:
+    made, timeline = pods(Size(pods=2), GATED), Timeline(is_released)
+    async with FakeApi() as server:
+        kubeconfig = server.write_kubeconfig(tmp_path / "kubeconfig")
+        async with client(Server.of_kubeconfig(kubeconfig)) as api:
+            await create(api, common(), 1)
+            with pytest.raises(
+                LoadError, match=r"2 of 2 pods were not placed within 0.05 s, the first is pod-00000"
+            ):
+                await burst(api, made, timeline, 2, 0.05)
+            with pytest.raises(LoadError, match=r"Pod pod-00000 was refused: .*already exists"):
+                await create(api, made, 1)
