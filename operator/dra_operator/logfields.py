@@ -8,7 +8,8 @@ that are logged in it, also by code that knows nothing of pods. Reads no clock, 
 
 from __future__ import annotations
 
-from collections import deque
+import re
+from collections import OrderedDict, deque
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -44,6 +45,8 @@ _scope: ContextVar[dict[str, Field] | None] = ContextVar("log_scope", default=No
 
 _secrets: deque[str] = deque(maxlen=8)
 """Credentials in use and the last ones before them."""
+
+FIGURES: Final = re.compile(r"\d+")
 
 SHORTEST_SECRET: Final = 8
 """Characters; hiding shorter ones would hide half of the log."""
@@ -81,6 +84,31 @@ def fields_of(record: logging.LogRecord) -> dict[str, Field]:
     """The fields of a record, in the order of `FIELDS`; what the call names wins over the scope."""
     found = {**(_scope.get() or {}), **record.__dict__}
     return {name: found[name] for name in FIELDS if name in found}
+
+
+class News:
+    """What has been told of whom, so that one happening is one line however often it is tried again.
+
+    Args:
+        size: things remembered; those told of longest ago are forgotten first.
+    """
+
+    def __init__(self, size: int = 10_000) -> None:
+        self._size = size
+        self._told: OrderedDict[str, str] = OrderedDict()
+
+    def is_new(self, key: str, text: str) -> bool:
+        """Whether the last word about a key was another one; figures in it (versions, delays) do not count. It is the last word now."""
+        word = FIGURES.sub("#", text)
+        known = self._told.pop(key, None)
+        self._told[key] = word
+        while len(self._told) > self._size:
+            self._told.popitem(last=False)
+        return known != word
+
+    def forget(self, key: str) -> bool:
+        """All is well with a key. Returns: whether there had been a word about it."""
+        return self._told.pop(key, None) is not None
 
 
 def hide(secret: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,6 +17,7 @@ import msgspec
 from dra_operator.cluster import claim_keys, freed_devices
 from dra_operator.errors import ApiConflict, ApiError, ApiForbidden, ApiInvalid, ApiNotFound
 from dra_operator.explain import explain
+from dra_operator.logfields import fields, note
 from dra_operator.metrics import (
     ALLOCATIONS,
     LATENCY,
@@ -84,6 +86,7 @@ class AllocationController:
         self._failures = Failures(parts.clock)
         self._patience = Patience(parts.clock)
         self._is_waking = False
+        self._attempts: Counter[str] = Counter()
 
     def start(self) -> None:
         """The model is synced: look at every pod that may need us, oldest first; half-done attempts are finished on the way."""
@@ -112,6 +115,7 @@ class AllocationController:
         Raises:
             ApiError: a write failed; look again.
         """
+        note(pod=pod_key)
         if await self._committer.settle(pod_key):
             self.wake()
         pod = self._cluster.pods.get(pod_key)
@@ -121,16 +125,23 @@ class AllocationController:
         self._committer.reconsider(pod.uid)
         if pod.spec.node_name and not await self._concerns_us(pod):
             return
+        note(decision=self._attempt(pod))
         # No await between the decision and the first line of `commit`: what it takes must be reserved before the next decision.
         answer, again = self._patience.judge(pod.uid, self._placer.classify(pod))
         if again:
             self.queue.add_after(pod_key, again)
+        logger.debug("the answer for the pod is %s", type(answer).__name__.lower())
         if isinstance(answer, Allocate):
             await self._allocate(pod, answer)
         elif isinstance(answer, Release):
             await self._release(pod)
         else:
             await self._leave(pod, answer)
+
+    def _attempt(self, pod: Pod) -> str:
+        """A short name for this attempt to serve the pod: the beginning of its uid, and the how manieth it is."""
+        self._attempts[pod.uid] += 1
+        return f"{pod.uid[:8]}-{self._attempts[pod.uid]}"
 
     async def _concerns_us(self, pod: Pod) -> bool:
         """Whether a bound pod needs anything of us (cp I-28) with its claims as the server has them now.
@@ -163,6 +174,7 @@ class AllocationController:
         like = signature(pod, work)
         known = self._failures.find(like)
         if known is not None:
+            logger.debug("not searched: a pod like this one has just failed, and nothing has changed")
             failure, again = known
             if again:
                 self.queue.add_after(pod.key, again)
@@ -177,6 +189,13 @@ class AllocationController:
 
     def _measure(self, outcome: Outcome, took: float) -> None:
         effort, metrics = self._placer.effort, self._parts.metrics
+        facts = fields(
+            node=outcome.node if isinstance(outcome, Plan) else None,
+            nodes=outcome.total if isinstance(outcome, Unplaced) else None,
+            steps=effort.steps,
+            seconds=took,
+        )
+        logger.debug("looked for devices: %s", type(outcome).__name__.lower(), extra=facts)
         metrics.observe(PLACEMENT_DURATION, took, type(outcome).__name__.lower())
         metrics.observe(PLACEMENT_STEPS, effort.steps)
         metrics.count(PLACEMENT_LIMITS, by=effort.limits)
@@ -187,8 +206,22 @@ class AllocationController:
         except BaseException as error:
             self._failed(pod, error)
             raise
+        self._log_served(pod, plan)
         self._served(pod, "committed")
-        logger.info("pod %s: %s on node %s", pod.key, _devices(plan) or "nothing new to allocate", plan.node)
+
+    def _log_served(self, pod: Pod, plan: Plan) -> None:
+        """The one line about a pod that got its devices."""
+        devices = _devices(plan)
+        claims = [decision.claim.key for decision in plan.ours] + [claim.key for claim in plan.reserve]
+        facts = fields(
+            node=plan.node, claims=", ".join(claims), devices=len(devices), seconds=self._since_seen(pod)
+        )
+        logger.info("pod has its devices", extra=facts)
+        logger.debug("devices allocated: %s", ", ".join(devices) or "none, its claims had them")
+
+    def _since_seen(self, pod: Pod) -> float | None:
+        since = self._seen.get(pod.uid)
+        return None if since is None else self._parts.clock.monotonic() - since
 
     def _failed(self, pod: Pod, error: BaseException) -> None:
         """An attempt came to nothing: what was reserved for it may serve others."""
@@ -213,7 +246,7 @@ class AllocationController:
             self._tell_refusal(pod, error)
             raise
         self._served(pod, "released")
-        logger.info("pod %s: released, no claim of it is ours", pod.key)
+        logger.info("pod released to kube-scheduler: no claim of it is ours")
 
     async def _is_surely_theirs(self, pod: Pod) -> bool:
         """Whether the pod still is none of ours with the policies as the server has them now.
@@ -241,7 +274,8 @@ class AllocationController:
         for claim in held:
             await self._committer.roll_back(claim, pod.uid)
         self._parts.metrics.count(ALLOCATIONS, "rolled_back")
-        logger.info("pod %s: took back %d claims of a half-done attempt", pod.key, len(held))
+        names = ", ".join(claim.key for claim in held)
+        logger.info("took back what a half-done attempt had allocated", extra=fields(claims=names))
         return True
 
     async def _leave(self, pod: Pod, answer: Ignore | Wait | Refuse | Release | Outcome) -> None:
@@ -282,7 +316,7 @@ class AllocationController:
         if news:
             self._parts.metrics.count(ALLOCATIONS, result)
         if message and news:
-            logger.info("pod %s waits: %s", pod.key, message)
+            logger.info("pod waits: %s", message, extra=fields(reason=reason))
         if message:
             self._parts.recorder.record(
                 POD, pod.metadata, NORMAL if reason == OTHER_GATES else WARNING, reason, message
@@ -302,6 +336,7 @@ class AllocationController:
         self.waiting.drop(pod.key)
         self._seen.pop(pod.uid, None)
         self._patience.forget(pod.uid)
+        self._attempts.pop(pod.uid, None)
         self._committer.forget(pod.uid)
         if pod.spec.resource_claims:
             self.queue.add(pod.key)  # answers may be missing for it
@@ -365,6 +400,6 @@ def _node_matters(change: Change) -> bool:
     return not (same_meta and new.spec == old.spec and new.status == old.status)
 
 
-def _devices(plan: Plan) -> str:
+def _devices(plan: Plan) -> list[str]:
     results = [result for decision in plan.ours for result in decision.allocation.devices.results]
-    return ", ".join(str(result.device_id) for result in results)
+    return [str(result.device_id) for result in results]

@@ -18,6 +18,7 @@ from dra_operator.errors import (
     FeatureUnsupported,
     InvalidClaim,
 )
+from dra_operator.logfields import fields, note
 from dra_operator.metrics import CLAIMS_GENERATED
 from dra_operator.model import FINALIZER, POD_CLAIM_NAME, Pod, ResourceClaim, ResourceClaimTemplate
 
@@ -147,6 +148,7 @@ class ClaimGenerator:
         Raises:
             DraError: a claim could not be created, or the status not be written; after the event, try again.
         """
+        note(pod=pod_key)
         pod = self._cluster.pods.get(pod_key)
         if pod is None or not wants_claims(pod):
             return
@@ -165,12 +167,12 @@ class ClaimGenerator:
         settled = pod_claim.resolution in {Resolution.FOUND, Resolution.NOT_NEEDED, Resolution.UNKNOWN}
         if settled or entry.resource_claim_template_name is None:
             return None
-        if pod_claim.resolution is Resolution.FOREIGN:
-            logger.warning("%s; it gets a claim of its own", pod_claim.message)
         try:
             claim = await self._existing(pod, entry.name)
             if claim is None:
                 claim = await self._create(pod, entry.name, entry.resource_claim_template_name)
+                if pod_claim.resolution is Resolution.FOREIGN:
+                    logger.warning("%s; it got a claim of its own", pod_claim.message)
         except DraError as error:
             message = f"PodResourceClaim {entry.name}: {error}"
             self._parts.recorder.record(POD, pod.metadata, WARNING, "FailedResourceClaimCreation", message)
@@ -197,7 +199,7 @@ class ClaimGenerator:
             raise
         assert isinstance(created, ResourceClaim)
         self._parts.metrics.count(CLAIMS_GENERATED, "success")
-        logger.info("created ResourceClaim %s for pod %s", created.key, pod.key)
+        logger.info("claim created from its template", extra=fields(claim=created.key))
         return created
 
     async def _template(self, pod: Pod, name: str) -> dict[str, Any]:
@@ -227,7 +229,7 @@ class ClaimGenerator:
         try:
             await self._access.apply(POD, pod, body, subresource="status")
         except ApiNotFound:
-            logger.debug("pod %s went while its claims were being recorded", pod.key)
+            logger.debug("pod went while its claims were being recorded")
 
     async def _reserve(self, pod: Pod) -> None:
         """Reserve the allocated claims of a pod that is bound already (cp C-50…C-53)."""

@@ -7,7 +7,6 @@ decision until the answer is known, also when an answer never came. Called by th
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
 
     from .access import Access
     from .clock import Clock
-
-logger = logging.getLogger(__name__)
 
 ATTEMPTS = 5
 """Tries of one claim against writers that only touch it (labels, other consumers); as many as kube-scheduler's (cp S-51)."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from dra_operator.logfields import fields
+
 from .commit import CLAIM
 from .parts import WARNING
 
@@ -42,7 +44,8 @@ class DoublesWatch:
         self._known = dict(found)
 
     def _report(self, device: DeviceId, claims: Sequence[str]) -> None:
-        logger.error("device %s is allocated to several claims: %s", device, ", ".join(claims))
+        words = "device %s is allocated to several claims; delete the pods of all but one of them"
+        logger.error(words, device, extra=fields(claims=", ".join(claims)))
         text = (
             f"device {device} is allocated to several claims: {', '.join(claims)}. Delete the pods of all but one of them; "
             "if this pool is owned by an AllocationPolicy, something allocates past it"

@@ -10,6 +10,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from dra_operator.errors import ApiAlreadyExists, ApiError, ApiForbidden, ApiInvalid, ApiNotFound
+from dra_operator.logfields import fields, note
 from dra_operator.model import AllocationPolicy, DeviceTaintRule, ResourceClaim, ResourceSlice, from_object
 
 from .clock import to_rfc3339
@@ -100,6 +101,7 @@ class PolicyController:
         Raises:
             ApiError: try again.
         """
+        note(policy=name)
         policy = self._cluster.policies.get(name)
         if policy is None:
             self._written.pop(name, None)
@@ -168,7 +170,7 @@ class PolicyController:
             self._cluster.assume(found)
             self.queue.add_after(policy.metadata.name, DRAIN_INTERVAL)
         else:
-            logger.info("policy %s: keeping other allocators off %s", policy.metadata.name, _words(selector))
+            logger.info("keeping other allocators off %s", _words(selector))
 
     async def _mend(self, rule: DeviceTaintRule, policy: AllocationPolicy, selector: PoolSelector) -> None:
         """Bring an edited rule back. One that is going, or another policy's namesake, has to be gone first."""
@@ -180,11 +182,8 @@ class PolicyController:
         spec["deviceSelector"] = {"driver": None, "pool": None, "device": None, **spec["deviceSelector"]}
         spec["taint"] = {"value": None, **spec["taint"]}
         await self._access.patch(RULE, rule, {"metadata": metadata, "spec": spec})
-        logger.warning(
-            "policy %s: DeviceTaintRule %s had been changed and is restored",
-            policy.metadata.name,
-            rule.metadata.name,
-        )
+        words = "somebody had changed a taint rule of this policy; it is as it was again"
+        logger.warning(words, extra=fields(object=f"{RULE} {rule.metadata.name}"))
 
     async def _drop(self, policy: AllocationPolicy, rules: list[DeviceTaintRule]) -> bool:
         """Delete rules, unless a write about their pools is still under way: then look again soon. Whether all are gone."""
@@ -223,7 +222,7 @@ class PolicyController:
             await self._access.patch(POLICY, policy, {"metadata": {"finalizers": finalizers}})
         except ApiNotFound:
             return
-        logger.info("policy %s is gone: its pools are no longer ours", policy.metadata.name)
+        logger.info("policy is gone: its pools are no longer ours")
 
     def _is_ruled(self, pool_id: PoolId, policy: AllocationPolicy) -> bool:
         return any(selector.matches(pool_id) for selector in policy.spec.pools)

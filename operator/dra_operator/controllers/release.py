@@ -10,6 +10,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from dra_operator.cluster import claim_keys
+from dra_operator.logfields import note
 from dra_operator.model import ObjectMeta, Pod, ResourceClaim, to_object
 
 from .commit import CLAIM, POD
@@ -60,6 +61,7 @@ class ClaimReleaser:
         Raises:
             ApiError: try again.
         """
+        note(claim=claim_key)
         claim = self._cluster.claims.get(claim_key)
         if claim is None:
             return
@@ -94,8 +96,9 @@ class ClaimReleaser:
             entries = [to_object(consumer) for consumer in remaining]
             status: dict[str, Any] = {"reservedFor": entries or None}
             return await self._access.patch(CLAIM, claim, {"status": status}, subresource="status")
-        logger.info("ResourceClaim %s has no consumers left: its devices are free again", claim.key)
-        return await self._committer.deallocate(claim)
+        freed = await self._committer.deallocate(claim)
+        logger.info("claim has no consumers left: its devices are free again")
+        return freed
 
     def _owner_is_done(self, claim: ResourceClaim) -> bool:
         """Whether the claim was generated for a pod that is done or replaced (cp C-65); the garbage collector sees to pods that are gone."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from dra_operator.logfields import note
 from dra_operator.model import Pod, ResourceClaim
 
 from .commit import CLAIM
@@ -66,6 +67,7 @@ class Sweeper:
         Raises:
             ApiError: try again.
         """
+        note(claim=claim_key)
         claim = self._cluster.claims.get(claim_key)
         if claim is None or not self._is_leak(claim):
             self._since.pop(claim_key, None)
@@ -77,11 +79,8 @@ class Sweeper:
             return
         current = await self._access.fresh(CLAIM, claim)
         if current is not None and self._is_leak(current):
-            logger.warning(
-                "ResourceClaim %s is allocated by us and nobody uses it: its devices are free again",
-                claim_key,
-            )
             await self._committer.deallocate(current)
+            logger.warning("no pod has used this allocation of ours for long: its devices are free again")
         self._since.pop(claim_key, None)
 
     def _is_leak(self, claim: ResourceClaim) -> bool:

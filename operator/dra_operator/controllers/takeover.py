@@ -13,6 +13,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from dra_operator.errors import ApiConflict, ApiError, ApiNotFound, ApiThrottled, ApiUnavailable
+from dra_operator.logfields import News, fields
 
 from .commit import CLAIM
 from .names import EPOCH, is_marked
@@ -40,6 +41,7 @@ class Takeover:
         self._access = access
         self._cluster = cluster
         self._backoff = backoff or Backoff()
+        self._news = News()
 
     async def run(self) -> None:
         """Touch all such claims; does not end before each is known to be safe."""
@@ -50,7 +52,7 @@ class Takeover:
             for claim in claims:
                 group.create_task(self._touch(claim), name=f"touch-{claim.key}")
         if claims:
-            logger.info("touched %d claims that an operator before us may have been writing", len(claims))
+            logger.info("touched %d claims that an earlier operator may have been writing", len(claims))
 
     async def _touch(self, claim: ResourceClaim) -> None:
         failures = 0
@@ -65,11 +67,14 @@ class Takeover:
         except (ApiConflict, ApiNotFound):
             return await self._is_known(claim)
         except (ApiUnavailable, ApiThrottled) as error:
-            logger.warning("ResourceClaim %s: %s; trying again", claim.key, error)
+            level = logging.WARNING if self._news.is_new(claim.key, str(error)) else logging.DEBUG
+            words = "touching a claim before the first decision failed, and will be tried again: %s"
+            logger.log(level, words, error, extra=fields(claim=claim.key))
             return False
         except ApiError as error:
             # One object that the server does not want touched must not keep the operator from working.
-            logger.warning("ResourceClaim %s cannot be touched: %s", claim.key, error)
+            words = "a write of an earlier operator to this claim may come late, as it cannot be touched: %s"
+            logger.warning(words, error, extra=fields(claim=claim.key))
         return True
 
     async def _is_known(self, claim: ResourceClaim) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from dra_operator.logfields import fields, note
 from dra_operator.model import POD_CLAIM_NAME, Pod, ResourceClaim
 
 from .commit import CLAIM, POD
@@ -88,6 +89,7 @@ class TwinController:
         Raises:
             ApiError: try again.
         """
+        note(claim=claim_key)
         claim = self._cluster.claims.get(claim_key)
         pod = owner_of(self._cluster, claim) if claim is not None else None
         if claim is None or pod is None:
@@ -109,7 +111,7 @@ class TwinController:
         text = f"claims {used.metadata.name} and {claim.metadata.name} were both generated for entry {entry}"
         if not self._has_told:
             self._has_told = True  # once: it is the same for all pods
-            logger.warning("pod %s: %s: %s", pod.key, text, REMEDY)
+            logger.warning("%s: %s", text, REMEDY, extra=fields(pod=pod.key))
         self._recorder.record(POD, pod.metadata, WARNING, "ClaimGeneratedTwice", f"{text}: {REMEDY}")
 
     async def _is_surely_twin(self, pod: Pod, claim: ResourceClaim) -> bool:
@@ -125,4 +127,4 @@ class TwinController:
         if current is None or current.is_allocated or current.status.reserved_for:
             return  # somebody uses it after all
         await self._access.delete(CLAIM, current)  # `release` takes the finalizer off (C-63)
-        logger.info("ResourceClaim %s was generated twice for pod %s and is removed", claim.key, pod.key)
+        logger.info("claim removed: another one serves the pod", extra=fields(pod=pod.key))

@@ -1,17 +1,18 @@
 """Workers: take keys from a queue, reconcile them, deal with what goes wrong.
 
 Every controller is a `reconcile(key)` coroutine plus this loop. A failed pass is logged, counted and retried with back-off;
-it never ends the loop, so that one broken object cannot stop the others.
+it never ends the loop, so that one broken object cannot stop the others. A key that keeps failing in one way is logged once.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dra_operator.errors import ApiConflict, ApiError, ApiNotFound, ApiThrottled, ApiUnavailable, DraError
+from dra_operator.logfields import News, fields, scope
 from dra_operator.metrics import QUEUE_WAIT, RECONCILE_DURATION, RECONCILE_ERRORS, RECONCILES, Metrics
 
 from .workqueue import QueueClosed, WorkQueue
@@ -39,6 +40,7 @@ class Loop:
     reconcile: Callable[[str], Awaitable[None]]
     metrics: Metrics
     workers: int = 1
+    _news: News = field(default_factory=News, repr=False)
 
     async def run(self) -> None:
         """Work until the queue is closed and the passes that ran then are over."""
@@ -55,7 +57,8 @@ class Loop:
             except QueueClosed:
                 return
             try:
-                await self._one(key)
+                with scope(controller=self.name):
+                    await self._one(key)
             finally:
                 self.queue.done(key)
 
@@ -69,14 +72,24 @@ class Loop:
         except DraError as error:
             delay = self.queue.retry(key, retry_after(error))
             self._failed(error)
-            logger.log(level_of(error), "%s %s: %s; again in %.2f s", self.name, key, error, delay)
+            level = level_of(error) if self._is_news(key, error) else logging.DEBUG
+            logger.log(level, "failed, and will be tried again: %s", error, extra=fields(retry=delay))
         except Exception as error:
             delay = self.queue.retry(key)
             self._failed(error)
-            logger.exception("%s %s: unexpected failure; again in %.2f s", self.name, key, delay)
+            trace = error if self._is_news(key, error) else None
+            words = "unexpected failure of the operator itself, for %s; will be tried again: %r"
+            logger.log(logging.ERROR, words, key, error, exc_info=trace, extra=fields(retry=delay))
         else:
             self.queue.forget(key)
+            self._news.forget(key)
         self.metrics.observe(RECONCILE_DURATION, clock.monotonic() - began, self.name)
+
+    def _is_news(self, key: str, error: Exception) -> bool:
+        """Whether the key failed in another way the last time, or not at all. Conflicts are no news, and make none old."""
+        if isinstance(error, ApiConflict):
+            return False
+        return self._news.is_new(key, f"{type(error).__name__} {error}")
 
     def _failed(self, error: Exception) -> None:
         self.metrics.count(RECONCILE_ERRORS, self.name, type(error).__name__)

@@ -20,7 +20,7 @@ from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.config import ConfigException, load_incluster_config, load_kube_config
 
 from dra_operator.errors import InvalidSettings
-from dra_operator.logfields import hide
+from dra_operator.logfields import News, hide
 
 from .timing import REAL, Timing
 
@@ -139,6 +139,7 @@ class LoadedCredentials:
         self._connection = first
         self._read_at = timing.monotonic()
         self._lock = asyncio.Lock()
+        self._news = News()
 
     async def current(self) -> Connection:
         """See `Credentials.current`."""
@@ -160,7 +161,11 @@ class LoadedCredentials:
             try:
                 self._connection = await self._load()
             except InvalidSettings as error:
-                _log.warning("credentials not renewed, using those at hand: %s", error)
+                level = logging.WARNING if self._news.is_new("", str(error)) else logging.DEBUG
+                _log.log(level, "credentials not renewed, those at hand stay in use: %s", error)
+            else:
+                if self._news.forget(""):
+                    _log.info("credentials can be renewed again")
 
 
 async def load_credentials(

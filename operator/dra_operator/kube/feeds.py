@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol
 import msgspec
 
 from dra_operator.errors import ApiError, ApiGone, ApiThrottled, ApiUnavailable, InvalidObject
+from dra_operator.logfields import News
 
 from .failures import in_stream
 from .listing import PAGE, Listing, RawMeta, Rejected, decode_object, list_all, metadata_of, read_metadata
@@ -132,6 +133,7 @@ class StreamFeed:
         self._opened_at = timing.monotonic()
         self._version = ""
         self._expired_lists = 0
+        self._news = News()
         self._known: dict[str, Value] = {}
         """The last good version by uid: what `replace` gets in the place of an object that cannot be decoded."""
 
@@ -244,6 +246,8 @@ class StreamFeed:
     def _heard(self) -> None:
         self.last_heard = self.alive_at = self._timing.monotonic()
         self.trouble = ""
+        if self._news.forget(self.kind.name):
+            _log.info("watch of %s: the server is heard again", self.kind.plural)
 
     async def _recover(self, error: ApiError) -> None:
         """Decide whether the position is still good, and wait."""
@@ -260,9 +264,12 @@ class StreamFeed:
         await self._timing.sleep(delay)
 
     def _log_failure(self, error: ApiError, reason: str) -> None:
-        level = logging.WARNING if self._backoff.failures else logging.INFO
-        what_next = "going on" if self._version else "listing again"
-        _log.log(level, "feed of %s: %s (%s); %s", self.kind.plural, error, reason, what_next)
+        """One line for what lasts, or was refused. That a watch breaks once, or its position expires, is everyday life."""
+        matters = self._backoff.failures or reason == "refused"
+        is_news = matters and self._news.is_new(self.kind.name, reason)
+        level = logging.WARNING if is_news else logging.DEBUG
+        what_next = "going on from where it was" if self._version else "listing again"
+        _log.log(level, "watch of %s: %s (%s); %s", self.kind.plural, error, reason, what_next)
 
     def _count(self, reason: str) -> None:
         self.restarts[reason] += 1

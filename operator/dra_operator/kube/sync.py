@@ -13,6 +13,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from dra_operator.errors import ApiError, ApiNotFound, ApiThrottled, ApiUnavailable
+from dra_operator.logfields import News
 
 from .discovery import discover
 from .listing import PAGE, Listing, list_all, metadata_of
@@ -75,6 +76,7 @@ class SyncGuard:
         self._sink = sink
         self._known = known
         self._interval = interval
+        self._news = News()
         self._timing = timing
 
     async def run(self) -> None:
@@ -102,6 +104,8 @@ class SyncGuard:
         self._sink.replace(kind.name, self._with_unreadable(kind, listing), listing.version)
         self.swept[kind.name] = self._timing.monotonic()
         self.troubles.pop(kind.name, None)
+        if self._news.forget(kind.name):
+            _log.info("list of %s succeeds again", kind.plural)
         self.synced[kind.name].set()
 
     def _with_unreadable(self, kind: Kind, listing: Listing) -> list[Value]:
@@ -124,7 +128,9 @@ class SyncGuard:
                 self.troubles[kind.name] = str(error)
                 if isinstance(error, ApiNotFound):
                     await discover(self._api, [kind])  # ends us if it is no longer served
-                _log.warning("list of %s: %s; trying again", kind.plural, error)
+                is_new = self._news.is_new(kind.name, type(error).__name__)
+                level = logging.WARNING if is_new else logging.DEBUG
+                _log.log(level, "list of %s fails, and is tried again: %s", kind.plural, error)
                 await self._pause(kind, backoff.next_delay(_retry_after(error)))
                 continue
             backoff.reset()

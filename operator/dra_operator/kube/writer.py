@@ -8,6 +8,7 @@ overwriting; a patch without them is refused here, before it is sent. Retried is
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -57,6 +58,9 @@ def preconditions(metadata: model.ObjectMeta) -> dict[str, Any]:
 def guard(metadata: model.ObjectMeta, body: Mapping[str, Any]) -> dict[str, Any]:
     """A patch body with the preconditions added to whatever it says of the metadata."""
     return {**body, "metadata": {**body.get("metadata", {}), **preconditions(metadata)["metadata"]}}
+
+
+_log = logging.getLogger(__name__)
 
 
 class Writer:
@@ -213,8 +217,10 @@ class Writer:
                 write.method, write.path, query=write.query, body=write.body, content_type=write.content_type
             )
         except ApiError as error:
+            _log.debug("%s %s: %s", write.method, write.path, error)
             self._observer(write.verb, write.resource, str(error.status) if error.status else "unavailable")
             raise
+        _log.debug("%s %s: %s", write.method, write.path, answer.status)
         self._observer(write.verb, write.resource, str(answer.status))
         return answer
 
