@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from . import settings
+from . import metrics, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,5 +13,6 @@ if TYPE_CHECKING:
 DOCS: Final = Path(__file__).parents[2] / "docs"
 
 PAGES: Final[dict[str, Callable[[], str]]] = {
+    "metrics.md": metrics.page,
     "settings.md": settings.page,
 }

@@ -16,6 +16,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from dra_operator import __version__
+from dra_operator.kube.feeds import RESTART_REASONS
 from dra_operator.metrics import (
     BUILD_INFO,
     CLAIMS,
@@ -215,11 +216,14 @@ class Vitals:
     # --- metrics
 
     def describe(self) -> None:
-        """Set what does not change: versions and settings."""
+        """Set what does not change, versions and settings, and begin what is counted."""
         self.metrics.set(BUILD_INFO, 1, __version__, platform.python_version(), version("kopf"))
         self.metrics.set(KUBERNETES_INFO, 1, self.served.server_version)
         generates = str(self.settings.generates).lower()
         self.metrics.set(SETTINGS_INFO, 1, self.settings.mode.value, generates)
+        for feed in self.feeds:
+            for reason in RESTART_REASONS:
+                self.metrics.count_to(WATCH_RESTARTS, 0, feed.kind.name, reason)
 
     def refresh(self) -> None:
         """Set the gauges."""

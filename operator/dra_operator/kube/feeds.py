@@ -73,6 +73,9 @@ DEFAULTS = FeedOptions()
 LIVED_SECONDS = 30.0
 """A watch that lived that long was a good one, even without an event: the next one is opened at once."""
 
+RESTART_REASONS = ("ended", "expired", "unavailable", "refused")
+"""Why watches end; `ended` is the ordinary end after some minutes."""
+
 OnRestart = Callable[[str, str], None]
 """Hears the kind and the reason when a watch was given up; the metrics."""
 

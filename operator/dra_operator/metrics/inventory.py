@@ -23,7 +23,7 @@ from dra_operator.model import (
     ResourceSlice,
 )
 
-from .table import DEVICE_STATES, DRIVER_LIMIT, OTHER_DRIVERS
+from .table import DEVICE_STATES, DRIVER_LIMIT, OTHER_DRIVERS, POOL_CONDITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -116,6 +116,8 @@ class Inventory:
     def _add(self, counted: _Count | None, sign: int) -> None:
         if counted is None:
             return
+        for condition in POOL_CONDITIONS:
+            self._pools[*counted.pool[:2], condition] += 0
         self._pools[counted.pool] += sign
         for state, number in counted.devices.items():
             self._devices[*counted.pool[:2], state] += sign * number

