@@ -166,7 +166,7 @@ async def test_other_figures_are_no_news_of_a_pod_that_waits(caplog: pytest.LogC
         await here.until(lambda: len(here.messages("AllocationFailed", "big")) == 2)
         await here.delete("pod", "p1")
         await here.until(lambda: len(here.messages("AllocationFailed", "big")) == 3)
-        told = [record for record in caplog.messages if record.startswith("pod default/big waits")]
+        told = [text for text in caplog.messages if text.startswith("pod waits: ")]
         assert here.operator is not None
         assert (len(told), here.operator.metrics.value(ALLOCATIONS, "unsatisfied")) == (1, 1)
 
