@@ -5,6 +5,7 @@ Fed by `kube` and `handlers`, read by `placement`, `explain`, `metrics` and the 
 
 from .claims import freed_devices, used_devices
 from .model import Cluster
+from .ownership import rules_changed
 from .pods import is_gated
 from .resolution import PodClaim, Resolution, claim_keys, claim_name, is_for_pod, template_keys
 from .slices import RestrictedSlices, SliceIndex
@@ -28,6 +29,7 @@ __all__ = [
     "pinned_node",
     "pod_ports",
     "pod_requests",
+    "rules_changed",
     "template_keys",
     "used_devices",
 ]

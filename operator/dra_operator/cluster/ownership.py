@@ -8,10 +8,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_operator.model import AllocationPolicy
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dra_operator.model import AllocationPolicy, PoolId
+    from dra_operator.model import PoolId
+
+    from .store import Change
+
+
+def rules_changed(change: Change) -> bool:
+    """Whether a policy came, went, is about to go, or selects otherwise: its status is our own report, and matters to nobody."""
+    return _rules(change.old) != _rules(change.new)
+
+
+def _rules(policy: object) -> object:
+    if not isinstance(policy, AllocationPolicy):
+        return None
+    return policy.spec, policy.metadata.deletion_timestamp
 
 
 class Ownership:

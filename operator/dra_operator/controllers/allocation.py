@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from dra_operator.cluster import claim_keys, freed_devices
+from dra_operator.cluster import claim_keys, freed_devices, rules_changed
 from dra_operator.errors import ApiConflict, ApiError, ApiForbidden, ApiInvalid, ApiNotFound
 from dra_operator.explain import explain
 from dra_operator.logfields import fields, note
@@ -64,8 +64,8 @@ SETTLING = "Settling"
 
 FIGURES = re.compile(r"\d+")
 
-HELPFUL = frozenset({"AllocationPolicy", "DeviceClass", "DeviceTaintRule", "ResourceSlice"})
-"""Kinds of which any change may help a pod that waits."""
+HELPFUL = frozenset({"DeviceClass", "DeviceTaintRule", "ResourceSlice"})
+"""Kinds of which any change may help a pod that waits; of an AllocationPolicy, only another spec does."""
 
 
 class AllocationController:
@@ -100,7 +100,7 @@ class AllocationController:
             self._pod_changed(subject, is_over=change.new is None or subject.is_done)
         elif isinstance(subject, ResourceClaim):
             self._claim_changed(change, subject.key)
-        elif change.kind in HELPFUL or _node_matters(change):
+        elif change.kind in HELPFUL or rules_changed(change) or _node_matters(change):
             self.wake()
 
     def wake(self) -> None:

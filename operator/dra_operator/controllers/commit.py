@@ -337,7 +337,7 @@ class Committer:
                 self._cluster.unreserve(decision.claim.metadata.uid)
         borrowed = [decision.claim.metadata.uid for decision in plan.theirs]
         current = self._cluster.pod(pod.uid)
-        if served and current is not None and not current.is_done:
+        if borrowed and served and current is not None and not current.is_done:
             # What kube-scheduler is going to allocate stays reserved until it has (the model notices), or the pod is gone.
             self._borrowed[pod.uid] = borrowed
         else:

@@ -7,8 +7,11 @@ goes only after the last write about its pools is answered. The finalizer is on 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
+from dra_operator.cluster import rules_changed
 from dra_operator.errors import ApiAlreadyExists, ApiError, ApiForbidden, ApiInvalid, ApiNotFound
 from dra_operator.logfields import fields, note
 from dra_operator.model import AllocationPolicy, DeviceTaintRule, ResourceClaim, ResourceSlice, from_object
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from dra_operator.cluster import Change
-    from dra_operator.model import DeviceId, PoolId, PoolSelector
+    from dra_operator.model import AllocationPolicyStatus, DeviceId, PoolId, PoolSelector
 
     from .parts import Parts
     from .settling import Settling
@@ -69,7 +72,7 @@ class PolicyController:
         self._in_flight = in_flight
         self._wake = wake
         self._enforced = settling.enforced
-        self._written: dict[str, float] = {}
+        self._written: dict[str, tuple[float, AllocationPolicyStatus]] = {}
 
     def start(self) -> None:
         """The model is synced: look at every policy."""
@@ -81,10 +84,7 @@ class PolicyController:
         """Mark policies that a change concerns."""
         subject = change.new or change.old
         if isinstance(subject, AllocationPolicy):
-            self._settling.observe()
-            self.queue.add(subject.metadata.name)
-            if _rules_others(change.old) != _rules_others(change.new):
-                self._mark_rivals(subject)
+            self._policy_changed(change, subject)
         elif isinstance(subject, DeviceTaintRule):
             self._settling.observe()
             owner = subject.metadata.controller
@@ -93,7 +93,7 @@ class PolicyController:
         elif isinstance(subject, ResourceSlice):
             self._mark({subject.pool_id})
         elif isinstance(subject, ResourceClaim):
-            self._mark(_pools(change.old) ^ _pools(change.new))
+            self._mark_counts(_pools(change.old) ^ _pools(change.new))
 
     async def reconcile(self, name: str) -> None:
         """One pass over a policy.
@@ -260,15 +260,37 @@ class PolicyController:
         """Write the status if it changed, and not too often."""
         facts = gather(policy, self._cluster, self._settling, self._parts.features)
         wanted = status(policy, facts, to_rfc3339(self._parts.clock.now()))
-        if _same(policy, wanted):
+        decoded = from_object(AllocationPolicy, {"metadata": {}, "status": wanted}).status
+        if decoded == policy.status:
             return
-        name, now = policy.metadata.name, self._parts.clock.monotonic()
-        left = self._written.get(name, now - STATUS_INTERVAL) + STATUS_INTERVAL - now
+        name = policy.metadata.name
+        left = self._pause(name)
         if left > 0 and policy.status.conditions:
             self.queue.add_after(name, left)
             return
-        self._written[name] = now
+        self._written[name] = self._parts.clock.monotonic(), decoded
         await self._access.patch(POLICY, policy, {"status": wanted}, subresource="status")
+
+    def _pause(self, name: str) -> float:
+        """Seconds until the status of a policy may be written again."""
+        written = self._written.get(name)
+        return written[0] + STATUS_INTERVAL - self._parts.clock.monotonic() if written else 0.0
+
+    def _policy_changed(self, change: Change, policy: AllocationPolicy) -> None:
+        if rules_changed(change):
+            self._settling.observe()
+            self._mark_rivals(policy)
+        if not self._is_own_report(change):
+            self.queue.add(policy.metadata.name)
+
+    def _is_own_report(self, change: Change) -> bool:
+        """Whether nothing but the status changed, to what we have written."""
+        old, new = change.old, change.new
+        if not isinstance(old, AllocationPolicy) or not isinstance(new, AllocationPolicy):
+            return False
+        written = self._written.get(new.metadata.name)
+        known = replace(new.metadata, resource_version=old.metadata.resource_version)
+        return written is not None and (known, new.spec, new.status) == (old.metadata, old.spec, written[1])
 
     def _mark_rivals(self, policy: AllocationPolicy) -> None:
         """Look at the policies that may select the same pools: which of them rules may have changed."""
@@ -277,28 +299,23 @@ class PolicyController:
             if any(selector.driver in drivers for selector in other.spec.pools):
                 self.queue.add(name)
 
+    def _mark_counts(self, pools: Iterable[PoolId]) -> None:
+        """Devices of these pools came into use or free: the status says so when it next may. A burst is one look a pause."""
+        for pool_id in pools:
+            for policy in self._cluster.policies_matching(pool_id):
+                name = policy.metadata.name
+                self.queue.add_after(name, self._pause(name))
+
     def _mark(self, pools: Iterable[PoolId]) -> None:
         for pool_id in pools:
             for policy in self._cluster.policies_matching(pool_id):
                 self.queue.add(policy.metadata.name)
 
 
-def _rules_others(policy: object) -> object:
-    """What of a policy counts for the others."""
-    if not isinstance(policy, AllocationPolicy):
-        return None
-    return policy.spec, policy.metadata.deletion_timestamp
-
-
 def _pools(claim: object) -> frozenset[PoolId]:
     if not isinstance(claim, ResourceClaim) or claim.status.allocation is None:
         return frozenset()
     return frozenset(result.device_id.pool_id for result in claim.status.allocation.devices.results)
-
-
-def _same(policy: AllocationPolicy, wanted: dict[str, Any]) -> bool:
-    known = from_object(AllocationPolicy, {"metadata": {}, "status": wanted}).status
-    return known == policy.status
 
 
 def _words(selector: PoolSelector) -> str:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from dra_operator.allocator import Inputs, Options, selector_matches
+from dra_operator.cluster import rules_changed
 from dra_operator.errors import CelCompileError, CelError, FeatureUnsupported, InvalidInput
 from dra_operator.features import DEFAULT_1_37
 from dra_operator.model import OWNED_TAINT
@@ -120,6 +121,8 @@ class Placer:
     # --- following the model
 
     def _note(self, change: Change) -> None:
+        if change.kind == "AllocationPolicy" and not rules_changed(change):
+            return  # its status: written often, read by nobody here
         self._stale.add("ResourceSlice" if change.kind == "DeviceTaintRule" else change.kind)
 
     def _refresh(self) -> None:
