@@ -190,11 +190,17 @@ class StreamFeed:
                 self._heard()
                 if line:
                     self._take(line)
-                    self._backoff.reset()
+                    self._is_well()
                     events += 1
         self._count("ended")
         if not events and not self._has_lived():
             await self._backoff.pause()
+
+    def _is_well(self) -> None:
+        """A line that could be read: whatever went wrong before is over."""
+        self._backoff.reset()
+        if self._news.forget(self.kind.name):
+            _log.info("watch of %s: the server is heard again", self.kind.plural)
 
     def _has_lived(self) -> bool:
         return self._timing.monotonic() - self._opened_at >= LIVED_SECONDS
@@ -249,8 +255,6 @@ class StreamFeed:
     def _heard(self) -> None:
         self.last_heard = self.alive_at = self._timing.monotonic()
         self.trouble = ""
-        if self._news.forget(self.kind.name):
-            _log.info("watch of %s: the server is heard again", self.kind.plural)
 
     async def _recover(self, error: ApiError) -> None:
         """Decide whether the position is still good, and wait."""
