@@ -7,7 +7,17 @@ import logging
 
 import pytest
 
-from dra_operator.logfields import FIELDS, HIDDEN, fields, fields_of, hide, note, scope, without_secrets
+from dra_operator.logfields import (
+    FIELDS,
+    HIDDEN,
+    News,
+    fields,
+    fields_of,
+    hide,
+    note,
+    scope,
+    without_secrets,
+)
 
 
 def record(**extra: object) -> logging.LogRecord:
@@ -80,3 +90,31 @@ def test_what_is_too_short_to_be_a_secret_hides_nothing() -> None:
     hide("")
     hide("pod")
     assert without_secrets("a pod") == "a pod"
+
+
+def test_a_word_is_new_once_whatever_its_figures() -> None:
+    news = News()
+    words = [
+        ("a", "version 1 is stale"),
+        ("a", "version 23 is stale"),
+        ("b", "version 1 is stale"),
+        ("a", "gone"),
+    ]
+    assert [news.is_new(*word) for word in words] == [True, False, True, True]
+
+
+def test_what_is_well_again_is_told_of_anew() -> None:
+    news = News()
+    assert [news.forget("a"), news.is_new("a", "bad"), news.forget("a"), news.is_new("a", "bad")] == [
+        False,
+        True,
+        True,
+        True,
+    ]
+
+
+def test_what_was_told_longest_ago_is_forgotten_first() -> None:
+    news = News(size=2)
+    for key in ("a", "b", "a", "c"):
+        news.is_new(key, "bad")
+    assert [news.forget(key) for key in "abc"] == [True, False, True]

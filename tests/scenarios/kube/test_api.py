@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import socket
 from typing import TYPE_CHECKING
 
@@ -101,9 +102,13 @@ async def test_refused_credentials_are_renewed_once(server: Scripted, hands: Han
     assert bearers == ["Bearer first", "Bearer second", "Bearer second", "Bearer third"]
 
 
-async def test_token_is_read_again_every_minute_and_a_failing_source_does_not_stop_us(hands: Hands) -> None:
+async def test_token_is_read_again_every_minute_and_a_failing_source_is_told_once_and_does_not_stop_us(
+    hands: Hands, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "dra_operator")
+    failure = InvalidSettings("kubeconfig", "plug-in failed")
     answers: Iterator[Connection | InvalidSettings] = iter(
-        [Connection("http://s", "Bearer b"), InvalidSettings("kubeconfig", "plug-in failed")]
+        [Connection("http://s", "Bearer b"), failure, failure, Connection("http://s", "Bearer c")]
     )
 
     async def load() -> Connection:
@@ -115,11 +120,12 @@ async def test_token_is_read_again_every_minute_and_a_failing_source_does_not_st
 
     credentials = LoadedCredentials(load, Connection("http://s", "Bearer a"), hands.timing())
     seen = []
-    for passed in (0, 59, 1, 60, 1):
+    for passed in (0, 59, 1, 60, 1, 60, 60):
         hands.at += passed
         seen.append((await credentials.current()).token)
 
-    assert seen == ["a", "a", "b", "b", "b"]
+    assert seen == ["a", "a", "b", "b", "b", "b", "c"]
+    assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
 
 
 def kubeconfig(folder: Path, server: str, user: Mapping[str, object]) -> str:

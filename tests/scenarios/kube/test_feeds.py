@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from dra_operator.cluster import Change, Cluster
@@ -11,6 +12,8 @@ from dra_operator.kube import KINDS, Api, FeedOptions, RawMeta, StreamFeed
 from .scripted import Hands, Remembering, Reply, Scripted, Stream, bookmark, line, named, page, pod, status
 
 if TYPE_CHECKING:
+    import pytest
+
     from .conftest import Start
 
 PODS = "/api/v1/pods"
@@ -310,3 +313,66 @@ async def test_restarts_are_told(
 def test_metadata_of_rejected_objects_tells_who_they_are() -> None:
     assert (RawMeta("a", "ns").key, RawMeta("n1").key) == ("ns/a", "n1")
     assert str(InvalidObject("Pod ns/a", "spec", "bad")) == "Pod ns/a: spec: bad"
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
+    """Level and beginning of what was logged above DEBUG."""
+    found = [record for record in caplog.records if record.levelno > logging.DEBUG]
+    return [(record.levelname, record.getMessage().partition(" (")[0]) for record in found]
+
+
+async def test_a_watch_that_breaks_or_expires_once_is_no_news(
+    server: Scripted,
+    api: Api,
+    sink: Remembering,
+    hands: Hands,
+    start: Start,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, "dra_operator")
+    server.on("GET", PODS, Reply(page(5)), Reply(page(9)))
+    broken = line("ERROR", status(500, "InternalError", "etcdserver: leader changed"))
+    streams = [Stream((bookmark(6), broken)), Stream((bookmark(7), GONE)), Stream((bookmark(8),), then="end")]
+    server.on("WATCH", PODS, *streams)
+    start(feed_of(api, sink, hands).run())
+    await server.until("WATCH", 4)
+
+    assert lines(caplog) == []
+
+
+async def test_an_outage_is_one_line_at_its_beginning_and_one_at_its_end(
+    server: Scripted,
+    api: Api,
+    sink: Remembering,
+    hands: Hands,
+    start: Start,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, "dra_operator")
+    down = Reply(status(503, "ServiceUnavailable", "starting"), 503)
+    server.on("GET", PODS, Reply(page(5)), *[down] * 4, Reply(page(9)))
+    server.on("WATCH", PODS, *[down] * 4, Stream((line("ADDED", pod("a", 10)),)))
+    start(feed_of(api, sink, hands, relist_after=3).run())
+    await sink.until(lambda: ("ADDED", "a") in sink.log)
+
+    assert lines(caplog) == [
+        ("WARNING", "watch of pods: starting"),
+        ("INFO", "watch of pods: the server is heard again"),
+    ]
+
+
+async def test_a_refusal_is_told_at_once_and_once(
+    server: Scripted,
+    api: Api,
+    sink: Remembering,
+    hands: Hands,
+    start: Start,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, "dra_operator")
+    server.on("GET", PODS, *[Reply(status(403, "Forbidden", "no"), 403)] * 4, Reply(page(5)))
+    server.on("WATCH", PODS, Stream((bookmark(6), line("ADDED", pod("a", 7)))))
+    start(feed_of(api, sink, hands).run())
+    await sink.until(lambda: ("ADDED", "a") in sink.log)
+
+    assert [level for level, _ in lines(caplog)] == ["WARNING", "INFO"]

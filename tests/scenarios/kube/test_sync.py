@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING
 
 import pytest
@@ -137,3 +138,16 @@ def test_every_kind_of_the_model_has_one_feed() -> None:
         "DeviceTaintRule",
         "AllocationPolicy",
     ]
+
+
+async def test_sweeps_that_fail_are_one_line_until_they_succeed(
+    server: Scripted, api: Api, model: Model, hands: Hands, start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "dra_operator")
+    server.on("GET", CLAIMS, *[Reply(status(503, "ServiceUnavailable", "starting"), 503)] * 3, Reply(page(5)))
+    sweeps = guard_of(api, model, hands, "ResourceClaim")
+    start(sweeps.run())
+    async with asyncio.timeout(10):
+        await sweeps.until_synced()
+
+    assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,16 @@ import pytest
 
 from dra_operator.controllers.worker import Loop, level_of
 from dra_operator.controllers.workqueue import Backoff, WorkQueue
-from dra_operator.errors import ApiConflict, ApiError, ApiNotFound, ApiThrottled, ApiUnavailable, InvalidClaim
+from dra_operator.errors import (
+    ApiConflict,
+    ApiError,
+    ApiForbidden,
+    ApiNotFound,
+    ApiThrottled,
+    ApiUnavailable,
+    InvalidClaim,
+)
+from dra_operator.logfields import fields_of, note
 from dra_operator.metrics import RECONCILE_ERRORS, RECONCILES, Metrics
 
 from .clocks import HandClock
@@ -94,3 +104,40 @@ def test_conflicts_and_objects_that_went_are_no_news_other_api_failures_are() ->
         logging.WARNING,
         logging.INFO,
     ]
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[tuple[str, bool]]:
+    """Level and whether with a traceback, of what a worker has logged above DEBUG."""
+    found = [record for record in caplog.records if record.levelno > logging.DEBUG]
+    assert all("retry" in fields_of(record) for record in found)
+    return [(record.levelname, bool(record.exc_info)) for record in found]
+
+
+async def test_a_key_that_keeps_failing_in_one_way_is_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    refused = [ApiForbidden(f"no right to patch version {number}", status=403) for number in range(3)]
+    await run(*refused, ApiConflict("stale"), refused[0], InvalidClaim("spec", "bad"), refused[0])
+    assert lines(caplog) == [("WARNING", False), ("INFO", False), ("WARNING", False)]
+
+
+async def test_a_bug_is_told_each_time_and_its_traceback_once(caplog: pytest.LogCaptureFixture) -> None:
+    await run(ValueError("a bug"), ValueError("a bug"), ValueError("another"))
+    assert lines(caplog) == [("ERROR", True), ("ERROR", False), ("ERROR", True)]
+
+
+async def test_what_a_pass_logs_has_its_controller_and_what_it_notes() -> None:
+    queue = WorkQueue(HandClock())
+    found: list[object] = []
+
+    async def reconcile(key: str) -> None:
+        await asyncio.sleep(0)
+        note(pod=key)
+        await asyncio.sleep(0)
+        found.append(fields_of(logging.makeLogRecord({})))
+        if len(found) == 2:
+            queue.close()
+
+    queue.add("a/b")
+    queue.add("a/c")
+    await Loop("demo", queue, reconcile, Metrics(), workers=2).run()
+    assert found == [{"controller": "demo", "pod": "a/b"}, {"controller": "demo", "pod": "a/c"}]
