@@ -178,3 +178,36 @@ async def test_closing_ends_waiting_workers_and_drops_what_waits() -> None:
     clock.advance(5.0)
     with pytest.raises(QueueClosed):
         await queue.get()
+
+
+async def test_how_long_keys_wait_is_known() -> None:
+    queue, clock = make()
+    assert (queue.oldest, queue.delayed) == (0, 0)
+    queue.add("a")
+    clock.advance(2)
+    queue.add("b")
+    queue.add("a")  # again: it has been waiting since the first time
+    clock.advance(1)
+    assert queue.oldest == 3
+    await queue.get()
+    assert (queue.waited("a"), queue.oldest) == (3, 1)
+
+
+async def test_a_key_that_was_added_during_its_pass_waits_from_the_end_of_the_pass() -> None:
+    queue, clock = make()
+    queue.add("a")
+    await queue.get()
+    queue.add("a")
+    clock.advance(5)
+    queue.done("a")
+    clock.advance(1)
+    await queue.get()
+    assert queue.waited("a") == 1
+
+
+async def test_keys_that_wait_for_a_moment_are_counted_apart() -> None:
+    queue, clock = make()
+    queue.add_after("a", 10)
+    assert (len(queue), queue.delayed, queue.oldest) == (0, 1, 0)
+    clock.advance(10)
+    assert (len(queue), queue.delayed) == (1, 0)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from dra_operator.kube import KINDS, Backoff, Timing, timestamp
+from dra_operator.kube.kinds import describe
 
 
 @pytest.mark.parametrize(
@@ -21,6 +22,32 @@ from dra_operator.kube import KINDS, Backoff, Timing, timestamp
 )
 def test_paths(kind: str, arguments: tuple[str, ...], path: str) -> None:
     assert KINDS[kind].path(*arguments) == path
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "described"),
+    [
+        ("GET", "/api/v1/pods", ("list", "pods")),
+        ("GET", "/api/v1/namespaces/ns/pods", ("list", "pods")),
+        ("GET", "/api/v1/namespaces/ns/pods/p", ("get", "pods")),
+        ("PATCH", "/api/v1/namespaces/ns/pods/p", ("patch", "pods")),
+        (
+            "PATCH",
+            "/apis/resource.k8s.io/v1/namespaces/ns/resourceclaims/c/status",
+            ("patch", "resourceclaims/status"),
+        ),
+        ("DELETE", "/apis/resource.k8s.io/v1/devicetaintrules/r", ("delete", "devicetaintrules")),
+        ("POST", "/api/v1/namespaces/ns/events", ("create", "events")),
+        ("GET", "/version", ("get", "other")),
+        ("GET", "/apis/resource.k8s.io/v1", ("get", "other")),
+        ("GET", "/", ("get", "other")),
+        ("GET", "/api/v1/namespaces/ns/secrets/s", ("get", "other")),
+    ],
+)
+def test_requests_are_described_by_verb_and_resource(
+    method: str, path: str, described: tuple[str, str]
+) -> None:
+    assert describe(method, path) == described
 
 
 def test_backoff_grows_to_its_cap_and_starts_again_after_success() -> None:
