@@ -7,6 +7,7 @@ missing right shows as such and not as a pod that waits.
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ from tests.e2e.harness.objects import (
 )
 from tests.e2e.harness.operator_process import ROOT
 from tests.e2e.harness.probe import merge_patch
+from tests.e2e.harness.waiting import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -200,15 +202,91 @@ def test_shipped_rights_go_no_further(operator_kubeconfig: Path) -> None:
     assert {question: may(operator, *question) for question in questions} == questions
 
 
-def may(kubectl: Kubectl, verb: str, resource: str) -> bool:
+def test_the_kind_explains_itself(kubectl: Kubectl, operator_kubeconfig: Path) -> None:
+    said = " ".join(kubectl.run("explain", "allocationpolicy.spec", "--recursive=false").split())
+    pool = " ".join(kubectl.run("explain", "allocationpolicy.spec.pools.pool").split())
+
+    assert "KIND: AllocationPolicy" in said
+    assert "FIRSTFIT" in said.upper()
+    assert "All pools of the driver, including those to come, when it is empty or left out." in pool
+
+
+def test_columns_tell_what_is_owned(workspace: Workspace, operator_kubeconfig: Path) -> None:
+    workspace.apply(policy(workspace.namespace, {"driver": "gpu.example.com"}))
+
+    narrow, _ = workspace.kubectl.run("get", "allocpol", workspace.namespace).splitlines()
+    wide, row = workspace.kubectl.run("get", "dra", "--output=wide").splitlines()[:2]
+
+    assert narrow.split() == [
+        "NAME",
+        "POOLS",
+        "DEVICES",
+        "ALLOCATED",
+        "ENFORCED",
+        "READY",
+        "REASON",
+        "AGE",
+    ]
+    assert wide.split() == [*narrow.split(), "ORDER", "MESSAGE"]
+    assert "FirstFit" in row
+
+
+def test_people_see_policies_where_view_is_bound_cluster_wide(
+    workspace: Workspace, operator_kubeconfig: Path
+) -> None:
+    """Kubernetes' own roles let people of a namespace work with claims; policies belong to no namespace."""
+    jane, everyone = ("--as=jane", "--as-group=system:authenticated"), "--group=system:authenticated"
+    for user in ("jane", "joe"):
+        workspace.apply(binding("RoleBinding", user, "edit", workspace.namespace))
+    workspace.apply(binding("ClusterRoleBinding", "joe", "view", f"{workspace.namespace}-view"))
+    joe = ("--as=joe", "--as-group=system:authenticated")
+    questions = [
+        ("create", "resourceclaims.resource.k8s.io"),
+        ("get", "allocationpolicies.dra-operator.io"),
+        ("create", "allocationpolicies.dra-operator.io"),
+    ]
+
+    def answers(*user: str) -> list[bool]:
+        return [may(workspace.kubectl, *question, *user) for question in questions]
+
+    assert answers(*jane) == [True, False, False]
+    assert wait_until(lambda: answers(*joe), "view aggregated", accept=lambda seen: seen[1])[2] is False
+
+    workspace.kubectl.run(*told_binding(), everyone)
+    try:
+        assert answers(*jane) == [True, True, False]
+    finally:
+        workspace.kubectl.delete("clusterrolebinding", "dra-operator-view")
+
+
+def told_binding() -> list[str]:
+    """The command that the manifest tells, less whom it is for."""
+    text = (ROOT / "manifests" / "base" / "user-roles.yaml").read_text(encoding="utf-8")
+    (line,) = re.findall(r"kubectl (create clusterrolebinding .*) --group=system:authenticated", text)
+    return str(line).split()
+
+
+def binding(kind: str, user: str, role: str, name: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": kind,
+        "metadata": {"name": f"{name}-{user}"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
+    }
+
+
+def may(kubectl: Kubectl, verb: str, resource: str, *flags: str) -> bool:
     """`kubectl auth can-i`, by the API that it uses: its exit status does not tell no from failure."""
     plural, _, subresource = resource.partition("/")
     plural, _, group = plural.partition(".")
     attributes = {"verb": verb, "group": group, "resource": plural, "subresource": subresource}
+    if kubectl.namespace and group == "resource.k8s.io":
+        attributes["namespace"] = kubectl.namespace
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectAccessReview",
         "spec": {"resourceAttributes": attributes},
     }
-    answer = json.loads(kubectl.create(review, "--validate=false", "--output=json"))
+    answer = json.loads(kubectl.create(review, "--validate=false", "--output=json", *flags))
     return bool(answer["status"]["allowed"])
