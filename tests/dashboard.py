@@ -27,7 +27,7 @@ class Query:
     def filled(self, values: Mapping[str, str]) -> str:
         """The expression with values for Grafana's and the dashboard's variables (without `$`)."""
         text = self.expression
-        given = BUILT_IN | {f"${name}": value for name, value in values.items()}
+        given = {**BUILT_IN, **{f"${name}": value for name, value in values.items()}}
         for name in sorted(given, key=len, reverse=True):
             text = text.replace(name, given[name])
         return text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import json
 import logging
@@ -41,6 +42,10 @@ class Health(Protocol):
         """What only a restart would mend; empty in good health."""
         ...
 
+    async def catch_up(self) -> None:
+        """Do the long part of getting ready for a scrape, with turns of the event loop in between."""
+        ...
+
 
 class Endpoints:
     """The HTTP server of one operator."""
@@ -48,6 +53,7 @@ class Endpoints:
     def __init__(self, health: Health, metrics: Metrics) -> None:
         self._health = health
         self._metrics = metrics
+        self._scrape = asyncio.Lock()
         self._runner: web.AppRunner | None = None
         self.port = 0
 
@@ -90,7 +96,10 @@ class Endpoints:
         return _json(self._health.readiness(), HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE)
 
     async def _render(self, _: web.Request) -> web.Response:
-        return web.Response(body=self._metrics.render(), headers={"Content-Type": CONTENT_TYPE})
+        async with self._scrape:  # one at a time: gauges are set anew for each
+            await self._health.catch_up()
+            text = await self._metrics.render_aside()
+        return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE})
 
 
 def _json(body: Mapping[str, Any], status: HTTPStatus) -> web.Response:

@@ -9,6 +9,7 @@ stopped working although the API server answers. A dead event loop gives no answ
 
 from __future__ import annotations
 
+import asyncio
 import platform
 from collections import Counter
 from dataclasses import dataclass, field
@@ -214,6 +215,11 @@ class Vitals:
                 yield f"the watch of {kind} has not brought a change of {owed:.0f} s ago, although the API server answers"
 
     # --- metrics
+
+    async def catch_up(self) -> None:
+        """Have the inventory count what has changed, a portion a turn of the event loop."""
+        while self.inventory.count_some():  # noqa: ASYNC110 - nothing is awaited here, the others are let in between two portions
+            await asyncio.sleep(0)
 
     def describe(self) -> None:
         """Set what does not change, versions and settings, and begin what is counted."""

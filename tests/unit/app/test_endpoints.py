@@ -23,6 +23,9 @@ class Well:
     def ailments(self) -> list[str]:
         return []
 
+    async def catch_up(self) -> None:
+        """Nothing to do."""
+
 
 async def refused(host: str, port: int) -> str:
     with pytest.raises(InvalidSettings) as caught:

@@ -20,7 +20,7 @@ from dra_operator.errors import (
     InvalidClaim,
 )
 from dra_operator.logfields import fields_of, note
-from dra_operator.metrics import RECONCILE_ERRORS, RECONCILES, Metrics
+from dra_operator.metrics import QUEUE_WAIT, RECONCILE_DURATION, RECONCILE_ERRORS, RECONCILES, Metrics
 
 from .clocks import HandClock
 
@@ -67,6 +67,8 @@ async def test_a_pass_that_works_is_one_pass() -> None:
     script, metrics = await run()
     assert script.passes == ["a"]
     assert metrics.value(RECONCILES, "demo") == 1
+    assert metrics.value(RECONCILE_DURATION, "demo", suffix="_count") == 1
+    assert metrics.value(QUEUE_WAIT, "demo", suffix="_count") == 1
     assert metrics.value(RECONCILE_ERRORS, "demo", "ApiConflict") == 0
 
 

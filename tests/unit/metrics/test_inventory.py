@@ -164,6 +164,15 @@ def test_a_claim_has_one_state(made: ResourceClaim, state: str) -> None:
     assert here.claims == {}
 
 
+def test_much_work_is_done_in_portions() -> None:
+    here = Counted(*(slice_(f"s{number}", ("0", "1"), node=f"n{number}") for number in range(7)))
+    assert [here.inventory.count_some(3) for _ in range(4)] == [True, True, False, False]
+    here.add(policy("p", [{"driver": GPU}]))
+    assert here.inventory.count_some(3)
+    here.gone(slice_("s0", ("0", "1"), node="n0"))  # in the midst of it
+    assert here.devices == {(GPU, "true", "free"): 12}
+
+
 def test_counting_changes_gives_what_counting_anew_would() -> None:
     first, second = slice_("a", ("0", "1"), node="n1"), slice_("b", ("0", "1", "2"), node="n2")
     ours, rule = (
