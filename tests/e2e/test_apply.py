@@ -1,0 +1,260 @@
+"""`kubectl apply -k manifests` on a real kube-apiserver: on a bare cluster, over an older release, with components.
+
+The cluster is a strict one: it takes pods of the class system-cluster-critical only where a quota speaks of them. No scheduler and
+no kubelet run, so what is shown is what kube-apiserver and kube-controller-manager make of the objects; that the pod really runs is
+for the tests of the installation.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from dra_operator import __version__
+from tests.e2e.harness.cluster import ControlPlane, Options
+from tests.e2e.harness.components import KWOK, SCHEDULER
+from tests.e2e.harness.objects import policy
+from tests.e2e.harness.waiting import wait_until
+from tests.unit.manifests.build import COMPONENTS, MANIFESTS, RELEASES, built, kustomize, of_kind, overlay
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.e2e.harness.kubectl import Kubectl
+
+    Obj = dict[str, Any]
+
+NAMESPACE = "dra-operator"
+RELEASED = sorted(RELEASES.glob("*.yaml"))
+APPLY = ("apply", "--kustomize", str(MANIFESTS))
+
+FORCED = ["--server-side", "--force-conflicts"]
+"""Whoever goes over to server-side apply takes the fields from client-side apply, which owns the defaults of old, too."""
+WAYS: list[list[list[str]]] = [[[]], [FORCED], [FORCED, []]]
+
+STRICT = {
+    "apiVersion": "apiserver.config.k8s.io/v1",
+    "kind": "AdmissionConfiguration",
+    "plugins": [
+        {
+            "name": "ResourceQuota",
+            "configuration": {
+                "apiVersion": "apiserver.config.k8s.io/v1",
+                "kind": "ResourceQuotaConfiguration",
+                "limitedResources": [
+                    {
+                        "resource": "pods",
+                        "matchScopes": [
+                            {
+                                "scopeName": "PriorityClass",
+                                "operator": "In",
+                                "values": ["system-cluster-critical", "system-node-critical"],
+                            }
+                        ],
+                    }
+                ],
+            },
+        }
+    ],
+}
+"""As managed clusters have it."""
+
+TEXT, LABELS = {"type": "string"}, {"type": "object", "additionalProperties": {"type": "string"}}
+TEXTS = {"type": "array", "items": TEXT}
+POD_MONITOR = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "podmonitors.monitoring.coreos.com"},
+    "spec": {
+        "group": "monitoring.coreos.com",
+        "scope": "Namespaced",
+        "names": {"kind": "PodMonitor", "plural": "podmonitors", "singular": "podmonitor"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "required": ["spec"],
+                        "properties": {
+                            "spec": {
+                                "type": "object",
+                                "required": ["selector"],
+                                "properties": {
+                                    "selector": {"type": "object", "properties": {"matchLabels": LABELS}},
+                                    "namespaceSelector": {
+                                        "type": "object",
+                                        "properties": {"any": {"type": "boolean"}, "matchNames": TEXTS},
+                                    },
+                                    "podMetricsEndpoints": {
+                                        "type": "array",
+                                        "items": {
+                                            "type": "object",
+                                            "properties": {
+                                                "port": TEXT,
+                                                "path": {**TEXT, "pattern": "^/"},
+                                                "interval": {**TEXT, "pattern": "^([0-9]+(ms|s|m|h))+$"},
+                                            },
+                                        },
+                                    },
+                                },
+                            }
+                        },
+                    }
+                },
+            }
+        ],
+    },
+}
+"""As much of Prometheus Operator's kind as matters: what is not in it is refused."""
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    configuration = tmp_path_factory.mktemp("admission") / "configuration.yaml"
+    configuration.write_text(yaml.safe_dump(STRICT), encoding="utf-8")
+    options = Options(
+        without=frozenset({SCHEDULER, KWOK}),
+        apiserver_flags=(f"--admission-control-config-file={configuration}",),
+    )
+    with ControlPlane.start(options) as control_plane:
+        yield control_plane
+
+
+@pytest.fixture
+def bare(strict: ControlPlane) -> Iterator[Kubectl]:
+    """An administrator's kubectl on a cluster that has nothing of ours, before the test and after it."""
+    kubectl = strict.kubectl
+    yield kubectl
+    for found in kubectl.get_all("allocationpolicies") if is_served(kubectl, "allocationpolicies") else []:
+        kubectl.delete("allocationpolicy", found["metadata"]["name"])
+    kubectl.run("delete", "--ignore-not-found", "--kustomize", str(MANIFESTS))
+    kubectl.delete("crd", POD_MONITOR["metadata"]["name"])  # type: ignore[index]
+
+
+def is_served(kubectl: Kubectl, plural: str) -> bool:
+    return plural in kubectl.run("api-resources", "--output=name")
+
+
+def key(found: Obj) -> tuple[str, str, str]:
+    return found["kind"], found["metadata"].get("namespace", ""), found["metadata"]["name"]
+
+
+def live(kubectl: Kubectl, objects: list[Obj]) -> list[Obj]:
+    """The objects as they are on the server. Raises: KubectlError: One is missing."""
+    text = "\n---\n".join(map(yaml.safe_dump, objects))
+    items: list[Obj] = json.loads(kubectl.run("get", "--filename=-", "--output=json", stdin=text))["items"]
+    return items
+
+
+def pod_of_this_version(kubectl: Kubectl) -> Obj:
+    """The only pod of the operator, once kube-controller-manager has made it; its events tell why it has not."""
+    inside = kubectl.in_namespace(NAMESPACE)
+
+    def seen() -> tuple[list[Obj], list[str]]:
+        warnings = inside.get_all("events", "--field-selector=type=Warning")
+        return inside.get_all("pods"), [event["message"] for event in warnings]
+
+    (pod,), _ = wait_until(seen, "one pod of this version", accept=lambda found: is_ours(found[0]))
+    return pod
+
+
+def is_ours(pods: list[Obj]) -> bool:
+    images = [container["image"] for pod in pods for container in pod["spec"]["containers"]]
+    return images == [f"dra-operator:{__version__}"]
+
+
+def test_one_run_installs_on_a_bare_cluster(bare: Kubectl) -> None:
+    """Namespace and kinds come with the same run, and the pod is admitted: by the namespace's own standard, and by the quota."""
+    bare.run(*APPLY)
+
+    assert {key(found) for found in live(bare, list(built()))} == {key(found) for found in built()}
+    pod = pod_of_this_version(bare)
+    assert pod["spec"]["priority"] == 2_000_000_000
+    assert "token" in json.dumps(pod["spec"]["volumes"])
+
+
+@pytest.mark.parametrize("flags", [[], ["--server-side"]], ids=["by client", "by server"])
+def test_a_second_run_changes_nothing(bare: Kubectl, flags: list[str]) -> None:
+    bare.run(*APPLY)
+    pod = pod_of_this_version(bare)
+    before = [content(found) for found in live(bare, list(built()))]
+
+    bare.run(*APPLY, *flags)
+
+    assert [content(found) for found in live(bare, list(built()))] == before
+    assert pod_of_this_version(bare)["metadata"]["uid"] == pod["metadata"]["uid"]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["by client", "by server", "by one, then the other"])
+@pytest.mark.parametrize("release", RELEASED, ids=lambda file: file.stem)
+def test_an_older_release_is_upgraded(bare: Kubectl, release: Path, way: list[list[str]]) -> None:
+    """No field stands in the way, nothing of the old release is left alone, policies stay as they are."""
+    old = list(yaml.safe_load_all(release.read_text(encoding="utf-8")))
+    bare.run("apply", "--filename", str(release))
+    bare.wait("crd/allocationpolicies.dra-operator.io", "condition=Established")
+    bare.apply(policy("kept", {"driver": "gpu.example.com"}))
+    kept = bare.get("allocationpolicy", "kept")
+
+    for flags in way:
+        bare.run(*APPLY, *flags)
+
+    versions = {key(found): version_of(found) for found in live(bare, old)}
+    assert versions == dict.fromkeys(versions, __version__)
+    pod_of_this_version(bare)
+    after = bare.get("allocationpolicy", "kept")
+    assert (after["spec"], after["metadata"]["uid"]) == (kept["spec"], kept["metadata"]["uid"])
+
+
+def content(found: Obj) -> Obj:
+    """What was applied, without what the server notes down about it."""
+    return {name: value for name, value in found.items() if name not in {"metadata", "status"}} | {
+        "labels": found["metadata"].get("labels")
+    }
+
+
+def version_of(found: Obj) -> str | None:
+    version: str | None = found["metadata"].get("labels", {}).get("app.kubernetes.io/version")
+    return version
+
+
+def test_configurations_of_old_are_pruned_on_demand(bare: Kubectl, tmp_path: Path) -> None:
+    """Each change of a setting leaves a ConfigMap, for a way back."""
+    bare.run(*APPLY)
+    (tmp_path / "config.yaml").write_text("settleSeconds: 20\n", encoding="utf-8")
+    generator = {"name": NAMESPACE, "namespace": NAMESPACE, "behavior": "replace", "files": ["config.yaml"]}
+    mine = overlay(tmp_path, configMapGenerator=[generator])
+    names = {found["metadata"]["name"] for found in of_kind([*built(), *kustomize(mine)], "ConfigMap")}
+    bare.run("apply", "--kustomize", str(mine))
+    inside = bare.in_namespace(NAMESPACE)
+    assert names <= {found["metadata"]["name"] for found in inside.get_all("configmaps")}
+
+    bare.run(
+        "apply",
+        f"--kustomize={mine}",
+        "--prune",
+        "--selector=app.kubernetes.io/part-of=dra-operator",
+        "--prune-allowlist=core/v1/ConfigMap",
+    )
+
+    (left,) = inside.get_all("configmaps", "--selector=app.kubernetes.io/part-of=dra-operator")
+    assert left["data"] == {"config.yaml": "settleSeconds: 20\n"}
+
+
+def test_components_are_accepted(bare: Kubectl, tmp_path: Path) -> None:
+    """All together, with unknown fields refused; the Prometheus Operator's kind must be there first."""
+    bare.apply(POD_MONITOR)
+    bare.wait("crd/podmonitors.monitoring.coreos.com", "condition=Established")
+    folder = overlay(tmp_path, components=COMPONENTS)
+
+    bare.run("apply", "--validate=strict", "--kustomize", str(folder))
+
+    wanted = kustomize(folder)
+    assert {key(found) for found in live(bare, wanted)} == {key(found) for found in wanted}
+    assert len(wanted) > len(built())
