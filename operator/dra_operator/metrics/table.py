@@ -65,7 +65,8 @@ LABELS: dict[str, str] = {
     "mode": "`cooperate` or `replace`",
     "owned": "`true` if an AllocationPolicy gives the pool to the operator, else `false`",
     "python": "version of Python",
-    "reason": "one word of a fixed set; for pods and claims those of docs/runbook.md",
+    "reason": "for pods and claims, the reason of the pod's event (docs/runbook.md lists them), or `ClaimInFlight`, `BoundConsumer` where another pod has to "
+    "get the claim first; for watches `ended`, `expired`, `unavailable`, `refused`",
     "resource": "plural of a kind that the operator uses, with its subresource; `other` for discovery",
     "result": "one word of a fixed set, listed with the metric",
     "state": "one word of a fixed set, listed with the metric",

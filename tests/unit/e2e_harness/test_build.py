@@ -107,6 +107,21 @@ def test_binaries_are_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert len(said) == told
 
 
+def test_commands_of_one_module_are_built_apart_and_with_their_tags(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_first(monkeypatch, fake_go(tmp_path / "bin", "go1.26.8", f'echo "$@" > {tmp_path}/asked; {COMPILES}'))
+
+    said: list[str] = []
+
+    built = build.ensure_prometheus(said.append, tmp_path / "cache")
+
+    assert built.prometheus != built.promtool
+    assert len(said) == 4  # two begun, two done
+    assert "-tags remove_all_sd" in (tmp_path / "asked").read_text()
+    assert built.promtool.read_text() == "binary\n"
+
+
 def test_failed_build_tells_what_go_said_and_leaves_no_binary(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
