@@ -42,7 +42,11 @@ class EndlessBackoffs:
 
 
 class NoDiffBase(kopf.DiffBaseStorage):
-    """Remembers nothing: the last seen state would be an annotation on every object."""
+    """Remembers nothing: the last seen state would be an annotation on every object. Nor is there anything to compare with it."""
+
+    def build(self, *, body: kopf.Body, extra_fields: object = None) -> kopf.BodyEssence:  # noqa: ARG002 - the signature is Kopf's
+        """Nothing of the object: Kopf's own would be a deep copy of it at every event, for handlers of changes, which we have none of."""
+        return kopf.BodyEssence()
 
     def fetch(self, *, body: kopf.Body) -> None:
         """Nothing is remembered."""

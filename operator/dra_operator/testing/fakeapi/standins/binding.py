@@ -6,13 +6,13 @@ allocation. A claim that is not reserved for the pod yet is reserved first. It n
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from dra_operator.testing.fakeapi.binding import bind
 from dra_operator.testing.fakeapi.objects import Key, Obj, Resource, copied, dicts, dig, meta, timestamp
 from dra_operator.testing.fakeapi.options import WriteOptions
 from dra_operator.testing.fakeapi.standins.base import StandIn
+from dra_operator.testing.fakeapi.standins.index import Index, Terms
 from dra_operator.testing.fakeapi.standins.nodes import admits, fits, selects
 from dra_operator.testing.fakeapi.standins.resources import (
     CLAIMS,
@@ -20,14 +20,19 @@ from dra_operator.testing.fakeapi.standins.resources import (
     PODS,
     claims_of,
     consumer_of,
+    done,
     reserved_for,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dra_operator.testing.fakeapi.machinery import Machinery
     from dra_operator.testing.fakeapi.store import Change, Record
 
 SCHEDULER = "default-scheduler"
 _ALL: Key = ("", "")
+_WAITING, _ON = "waiting", "on"
 
 
 class Binding(StandIn):
@@ -36,26 +41,24 @@ class Binding(StandIn):
     name = "kube-scheduler"
     watches = (PODS, CLAIMS, NODES)
 
+    def __init__(self, machinery: Machinery) -> None:
+        super().__init__(machinery)
+        self._pods = Index(self.store, PODS, _terms)
+
     def changed(self, _resource: Resource, _change: Change) -> None:
         """Anything may make a pod fit: look at all that wait."""
         self.touch(PODS, _ALL)
 
     def look(self, _resource: Resource, _key: Key) -> None:
         """One pass over all waiting pods, oldest first."""
-        waiting = [record for record in self.store.items(PODS) if _waits(record.obj)]
-        if not waiting:
-            return
-        by_node: dict[str, list[Obj]] = defaultdict(list)
-        for record in self.store.items(PODS):
-            if dig(record.obj, "spec", "nodeName") and dig(record.obj, "status", "phase") not in (
-                "Succeeded",
-                "Failed",
-            ):
-                by_node[record.obj["spec"]["nodeName"]].append(record.obj)
-        for record in sorted(waiting, key=lambda record: record.version):
-            self._schedule(record, by_node)
+        for record in sorted(self._found(_WAITING), key=lambda record: record.version):
+            self._schedule(record)
 
-    def _schedule(self, record: Record, by_node: dict[str, list[Obj]]) -> None:
+    def _found(self, *term: str) -> list[Record]:
+        records = (self.store.get(PODS, key) for key in self._pods.keys(*term))
+        return [record for record in records if record is not None]
+
+    def _schedule(self, record: Record) -> None:
         pod = record.obj
         key = (meta(pod)["namespace"], meta(pod)["name"])
         claims = claims_of(self.store, pod)
@@ -64,7 +67,7 @@ class Binding(StandIn):
         if any(dig(claim.obj, "status", "allocation") is None for claim in claims):
             self._refuse(pod, key, "cannot allocate all claims: this server has no allocator of its own")
             return
-        node = self._node_for(pod, claims, by_node)
+        node = self._node_for(pod, claims)
         if node is None:
             self._refuse(pod, key, "no node is available")
             return
@@ -72,16 +75,16 @@ class Binding(StandIn):
             if not reserved_for(claim.obj, pod):
                 self._reserve(claim.obj, pod)
         target = {"target": {"kind": "Node", "name": node}, "metadata": {"uid": record.uid}}
-        by_node[node].append(bind(self.machinery, key, target).obj)
+        bind(self.machinery, key, target)
 
-    def _node_for(self, pod: Obj, claims: list[Record], by_node: dict[str, list[Obj]]) -> str | None:
+    def _node_for(self, pod: Obj, claims: list[Record]) -> str | None:
         selectors = [dig(claim.obj, "status", "allocation", "nodeSelector") for claim in claims]
         for record in self.store.items(NODES):
             node = record.obj
             if any(selector and not selects(selector, node) for selector in selectors):
                 continue
             name = str(meta(node)["name"])
-            if admits(node, pod) and fits(node, pod, by_node[name]):
+            if admits(node, pod) and fits(node, pod, [other.obj for other in self._found(_ON, name)]):
                 return name
         return None
 
@@ -105,6 +108,15 @@ class Binding(StandIn):
         now = timestamp(self.machinery.clock())
         conditions.append({**condition, "lastProbeTime": None, "lastTransitionTime": now})
         self.machinery.update(self.machinery.kinds.stored(PODS), key, new, WriteOptions(self.name, "status"))
+
+
+def _terms(pod: Obj) -> Iterator[Terms]:
+    """Pods that wait, and pods by the node whose room they take."""
+    node = dig(pod, "spec", "nodeName")
+    if node and not done(pod):
+        yield (_ON, str(node))
+    elif _waits(pod):
+        yield (_WAITING,)
 
 
 def _waits(pod: Obj) -> bool:
