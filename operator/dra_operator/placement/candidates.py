@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from dra_operator.model import DeviceId, DeviceSubRequest, ExactDeviceRequest, PoolId, ResourceClaim
 
-    from .census import Census, SliceFit
+    from .census import Census, Fits, SliceFit
 
 ALL_MODE = "All"
 
@@ -91,6 +91,8 @@ class Supply:
         self._taken = taken
         self._needs = needs
         self._shared: dict[Wish, int] = {}
+        # Looked up once for all nodes: a decision may go through thousands that are full.
+        self._table = [(need, [(form, census.fits(form.wish)) for form in need.forms]) for need in needs]
         self._sums = Counter[Wish]()
         for need in needs:
             if len(need.forms) == 1:
@@ -98,14 +100,14 @@ class Supply:
 
     def lacking(self, node_name: str) -> Need | None:
         """The first need that the node surely cannot meet now; None if a search is worth its while."""
-        free = {form.wish: self._free(form.wish, node_name) for need in self._needs for form in need.forms}
-        for need in self._needs:
-            if all(free[form.wish] < max(form.wanted, 1) for form in need.forms):
+        for need, forms in self._table:
+            if all(self._free(form.wish, fits, node_name) < max(form.wanted, 1) for form, fits in forms):
                 return need
-        for need in self._needs:
-            form = need.forms[0]
-            if len(need.forms) == 1 and free[form.wish] < self._sums[form.wish]:
-                return replace(need, forms=(replace(form, wanted=self._sums[form.wish]),), together=True)
+        for need, forms in self._table if len(self._table) > 1 else ():
+            form, fits = forms[0]
+            wanted = self._sums[form.wish]
+            if len(forms) == 1 and self._free(form.wish, fits, node_name) < wanted:
+                return replace(need, forms=(replace(form, wanted=wanted),), together=True)
         return None
 
     def is_hopeless(self, need: Need, node_name: str) -> bool:
@@ -132,15 +134,22 @@ class Supply:
         lists = [self._census.fits(form.wish).node_names for form in need.forms]
         return lists[0] if len(lists) == 1 else sorted(set().union(*lists))
 
-    def _free(self, wish: Wish, node_name: str) -> int:
+    def _free(self, wish: Wish, fits: Fits, node_name: str) -> int:
+        free = self._count(fits, node_name)
+        if not fits.on(SHARED):
+            return free
         shared = self._shared.get(wish)
         if shared is None:
-            shared = self._shared[wish] = self._count(wish, SHARED)
-        return shared + self._count(wish, node_name)
+            shared = self._shared[wish] = self._count(fits, SHARED)
+        return shared + free
 
-    def _count(self, wish: Wish, node_name: str) -> int:
-        taken = self._taken
-        return sum(device not in taken for fit in self._relevant(wish, node_name) for device in fit.usable)
+    def _count(self, fits: Fits, node_name: str) -> int:
+        is_taken = self._taken.__contains__
+        return sum(
+            len(fit.usable) - sum(map(is_taken, fit.usable))
+            for fit in fits.on(node_name)
+            if self._includes(fit.slice_.pool_id)
+        )
 
     def _published(self, wish: Wish, node_name: str) -> int:
         names = (SHARED, node_name)
