@@ -22,6 +22,7 @@ from dra_operator.metrics.table import (
     POOL_CONDITIONS,
 )
 from tests.dashboard import PATH, load, queries, variables
+from tests.unit.manifests.build import built_with, of_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -177,3 +178,11 @@ def test_a_variable_asks_for_labels_that_there_are(name: str) -> None:
     (selector,) = selectors(asked[1])
     assert name in known_series()[selector.name] | SCRAPED
     assert variables()[name]["allValue"] == ".*"
+
+
+def test_the_component_ships_it_as_grafanas_sidecar_wants_it() -> None:
+    found = of_kind(built_with(("manifests/components/dashboard",)), "ConfigMap")
+    (shipped,) = [item for item in found if "dashboard" in item["metadata"]["name"]]
+    assert shipped["metadata"]["name"] == "dra-operator-dashboard", "without a hash: nothing refers to it"
+    assert shipped["metadata"]["labels"]["grafana_dashboard"] == "1"
+    assert {name: json.loads(text) for name, text in shipped["data"].items()} == {"dra-operator.json": load()}
