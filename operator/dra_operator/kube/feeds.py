@@ -76,6 +76,9 @@ LIVED_SECONDS = 30.0
 RESTART_REASONS = ("ended", "expired", "unavailable", "refused")
 """Why watches end; `ended` is the ordinary end after some minutes."""
 
+EVERYDAY = {"expired": 4, "unavailable": 1, "refused": 0}
+"""Failures in a row that are no news: a connection breaks now and then, and a quiet kind's position expires with every compaction."""
+
 OnRestart = Callable[[str, str], None]
 """Hears the kind and the reason when a watch was given up; the metrics."""
 
@@ -137,6 +140,8 @@ class StreamFeed:
         self._version = ""
         self._expired_lists = 0
         self._news = News()
+        self._failures = 0
+        """In a row; `_backoff` also counts watches that ended at once, which is no failure."""
         self._known: dict[str, Value] = {}
         """The last good version by uid: what `replace` gets in the place of an object that cannot be decoded."""
 
@@ -199,6 +204,7 @@ class StreamFeed:
     def _is_well(self) -> None:
         """A line that could be read: whatever went wrong before is over."""
         self._backoff.reset()
+        self._failures = 0
         if self._news.forget(self.kind.name):
             _log.info("watch of %s: the server is heard again", self.kind.plural)
 
@@ -263,6 +269,8 @@ class StreamFeed:
         self._count(reason)
         if self._version and self._has_lived():
             self._backoff.reset()
+            self._failures = 0
+        self._failures += 1
         if reason != "unavailable" or self._backoff.failures >= self._options.relist_after:
             self._version = ""
         self._log_failure(error, reason)
@@ -272,7 +280,7 @@ class StreamFeed:
 
     def _log_failure(self, error: ApiError, reason: str) -> None:
         """One line for what lasts, or was refused. That a watch breaks once, or its position expires, is everyday life."""
-        matters = self._backoff.failures or reason == "refused"
+        matters = self._failures > EVERYDAY[reason]
         is_news = matters and self._news.is_new(self.kind.name, reason)
         level = logging.WARNING if is_news else logging.DEBUG
         what_next = "going on from where it was" if self._version else "listing again"
