@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sys
 from typing import Any
 
@@ -11,7 +12,7 @@ import click
 
 from dra_operator import __version__
 from dra_operator.errors import DraError, InvalidSettings
-from dra_operator.settings import BY_NAME, Group, SetCommand, Settings, build, chosen, options, origins
+from dra_operator.settings import BY_NAME, Group, SetCommand, Settings, build, chosen, options, origins, strays
 
 from .ending import ends_for_sure
 from .logs import set_up
@@ -104,4 +105,6 @@ def prepare(**flags: Any) -> Settings:
     set_up(settings.level, settings.log_format)
     words = ", ".join(f"{key} is {value}" for key, value in chosen(settings, places).items())
     logger.info("dra-operator %s; settings: %s", __version__, words or "all at their defaults")
+    for name, meant in strays(os.environ).items():
+        logger.warning("the environment variable %s sets nothing; did you mean %s?", name, meant)
     return settings

@@ -12,6 +12,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from dra_operator.errors import ApiAlreadyExists, ApiError, ApiNotFound, ApiThrottled, ApiUnavailable
+from dra_operator.logfields import News
 
 from .eventlog import Clock, EventLog, Key, Record, Reference
 from .kinds import KINDS
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["EventWriter", "Reference"]
 
 _log = logging.getLogger(__name__)
+
+TERMINATING = "being terminated"
+"""What the API server says of writes to a namespace that is going."""
 
 ATTEMPTS = 4
 """Tries while the server does not answer: some seconds, enough for its restart behind a load balancer."""
@@ -49,6 +53,7 @@ class EventWriter:
     def __init__(self, writer: Writer, instance: str = "", timing: Timing = REAL) -> None:
         self.lost: Counter[str] = Counter()
         self.written = 0
+        self._news = News()
         self._writer = writer
         self._instance = instance
         self._timing = timing
@@ -166,7 +171,14 @@ class EventWriter:
     def _give_up(self, record: Record, error: ApiError) -> None:
         self.lost["failed"] += 1
         about = record.about
-        _log.info("event %s on %s %s not written: %s", record.reason, about.kind, about.name, error)
+        level = logging.WARNING if self._is_worth_a_line(error) else logging.DEBUG
+        _log.log(level, "event %s on %s %s not written: %s", record.reason, about.kind, about.name, error)
+
+    def _is_worth_a_line(self, error: ApiError) -> bool:
+        """Once for each way in which the server refuses events; not for outages, which the feeds tell of, nor for a namespace that goes."""
+        if isinstance(error, ApiUnavailable | ApiThrottled | ApiNotFound) or TERMINATING in str(error):
+            return False
+        return self._news.is_new(type(error).__name__, "")
 
     async def _create_or_change(self, record: Record) -> None:
         record.written_at, record.planned = self._timing.monotonic(), ""

@@ -4,7 +4,7 @@ A setting is a field of `Settings` and a row of `TABLE`, nothing else: the flags
 docs/settings.md are made out of the row. Nothing outside of this package reads a setting from the environment.
 """
 
-from .options import SetCommand, build, chosen, options, origins
+from .options import SetCommand, build, chosen, options, origins, strays
 from .table import BY_NAME, TABLE, Group, Setting
 from .values import GenerateClaims, Mode, Settings
 
@@ -21,4 +21,5 @@ __all__ = [
     "chosen",
     "options",
     "origins",
+    "strays",
 ]

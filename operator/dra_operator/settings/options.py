@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -15,7 +16,7 @@ from .table import BY_NAME, PREFIX, TABLE, Group, Setting
 from .values import GenerateClaims, Mode, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -127,6 +128,19 @@ def origins(context: click.Context) -> dict[str, str]:
                 found[setting.name] = setting.variable
             case ParameterSource.DEFAULT_MAP:
                 found[setting.name] = f"{context.meta[CONFIG]}: {setting.key}"
+    return found
+
+
+def strays(environment: Iterable[str]) -> dict[str, str]:
+    """Variables that look like misspelt ones of ours, and what was probably meant; Kubernetes makes others with our prefix."""
+    known = {setting.variable.removeprefix(PREFIX): setting.variable for setting in TABLE}
+    known["CONFIG"] = PREFIX + "CONFIG"
+    found = {}
+    for name in environment:
+        if name.startswith(PREFIX) and name not in known.values():
+            close = difflib.get_close_matches(name.removeprefix(PREFIX), known, n=1, cutoff=0.8)
+            if close:
+                found[name] = known[close[0]]
     return found
 
 
