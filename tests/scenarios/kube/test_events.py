@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 import pytest
@@ -249,3 +250,26 @@ async def test_endless_messages_are_cut(server: Scripted, events: EventWriter) -
     await events.flush()
 
     assert len(server.seen[0].body["message"]) == 1024
+
+
+async def test_only_a_refusal_is_worth_a_line_and_only_once(
+    server: Scripted, events: EventWriter, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An outage is told by the feeds, and a namespace that goes takes no events."""
+    caplog.set_level(logging.INFO, "dra_operator")
+    going = "unable to create new content in namespace ns because it is being terminated"
+    answers = [
+        *[Reply(status(503, "ServiceUnavailable", "starting"), 503)] * 4,
+        Reply(status(403, "Forbidden", going), 403),
+        Reply(status(403, "Forbidden", "no right"), 403),
+        Reply(status(403, "Forbidden", "no right, either"), 403),
+    ]
+    server.on("POST", EVENTS, *answers)
+    for reason in ("Allocated", "Released", "Settling", "NotGated"):
+        events.emit(POD, "Normal", reason, "words")
+        await events.flush()
+
+    assert +events.lost == {"failed": 4}
+    assert [(line.levelname, line.getMessage()) for line in caplog.records] == [
+        ("WARNING", "event Settling on Pod p not written: no right")
+    ]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dra_operator.errors import InvalidSettings
-from dra_operator.settings import BY_NAME, TABLE, GenerateClaims, Settings, build, chosen
+from dra_operator.settings import BY_NAME, TABLE, GenerateClaims, Settings, build, chosen, strays
 
 from .reading import command, complaint, read, run
 
@@ -131,3 +131,16 @@ def test_the_help_has_a_heading_for_each_group() -> None:
     headings = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
     groups = list(dict.fromkeys(setting.group.value for setting in TABLE))
     assert headings == [*(f"{group}:" for group in groups), "Other options:"]
+
+
+def test_a_misspelt_variable_is_told_and_those_that_kubernetes_makes_are_not() -> None:
+    """A Service named dra-operator gives pods of its namespace variables with our prefix."""
+    services = {
+        f"DRA_OPERATOR_{name}" for name in ("SERVICE_HOST", "SERVICE_PORT", "PORT", "PORT_8080_TCP_ADDR")
+    }
+    ours = {setting.variable for setting in TABLE} | {"DRA_OPERATOR_CONFIG", "HOME"}
+    assert strays(services | ours) == {}
+    assert strays(["DRA_OPERATOR_SETLE_SECONDS", "DRA_OPERATOR_KUBE_CONFIG"]) == {
+        "DRA_OPERATOR_SETLE_SECONDS": "DRA_OPERATOR_SETTLE_SECONDS",
+        "DRA_OPERATOR_KUBE_CONFIG": "DRA_OPERATOR_KUBECONFIG",
+    }
