@@ -183,11 +183,13 @@ class FeatureUnsupported(DraError):
     Args:
         feature: Kubernetes' name of the feature gate or field.
         message: what uses it.
+        claim: `namespace/name`; empty if it is not known.
     """
 
-    def __init__(self, feature: str, message: str) -> None:
+    def __init__(self, feature: str, message: str, *, claim: str = "") -> None:
         super().__init__(f"{message}: {feature} is not supported yet")
         self.feature = feature
+        self.claim = claim
 
 
 class ApiError(DraError):

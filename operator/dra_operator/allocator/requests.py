@@ -255,14 +255,14 @@ def _over_the_limit(
         if entry.allocation_mode != "All"
         else ".exactly.allocationMode"
     )
-    asks = "All finds" if mode.endswith("allocationMode") else "asks for" if mode else "asks for at least"
+    asks = "for All finds" if mode.endswith("Mode") else "asks for" if mode else "asks for at least"
     more = f", with {total} asked for by the requests before it" if total else ""
     return InvalidClaim(
         f"{path}{mode}",
         f"{claim_label(claim)}, request {request.name}: adding {minimum} devices exceeds the claim limit of "
         f"{RESULTS_LIMIT}, with {total} already accounted for",
         claim=claim.key,
-        plain=f"request {request.name} {asks} {minimum} devices{more}; a claim can hold {RESULTS_LIMIT}",
+        plain=f"request {request.name} {asks} {minimum} devices{more}; a claim can hold {RESULTS_LIMIT}: ask for the others in a second claim",
     )
 
 
@@ -290,7 +290,9 @@ def _unsupported_uses(claim: ResourceClaim, features: Features) -> Iterator[Feat
         entries += [(f"firstAvailable[{n}]", sub) for n, sub in enumerate(request.first_available)]
         for field, entry in entries:
             if entry is not None and (gate := request_needs(features, entry)):
-                yield FeatureUnsupported(gate, f"{ref}.requests[{index}].{field}: request {request.name}")
+                yield FeatureUnsupported(
+                    gate, f"{ref}.requests[{index}].{field}: request {request.name}", claim=claim.key
+                )
     for index, constraint in enumerate(claim.spec.devices.constraints):
         if gate := constraint_needs(constraint):
-            yield FeatureUnsupported(gate, f"{ref}.constraints[{index}]")
+            yield FeatureUnsupported(gate, f"{ref}.constraints[{index}]", claim=claim.key)

@@ -28,6 +28,7 @@ from dra_operator.controllers.recorder import EventRecorder
 from dra_operator.controllers.release import ClaimReleaser
 from dra_operator.controllers.settling import Settling
 from dra_operator.controllers.sink import ModelSink
+from dra_operator.controllers.stranded import StrandedWatch
 from dra_operator.controllers.sweeper import Sweeper
 from dra_operator.controllers.takeover import Takeover
 from dra_operator.controllers.twins import TwinController
@@ -94,9 +95,9 @@ class Brain:
             1,
         )
         self._listeners.append(DoublesWatch(parts).changed)
-        bystanders = BystanderWatch(parts, placer)
-        self._starts.append(bystanders.start)
-        self._listeners.append(bystanders.changed)
+        for watch in (BystanderWatch(parts, placer), StrandedWatch(parts)):
+            self._starts.append(watch.start)
+            self._listeners.append(watch.changed)
         self._add("sweeper", Sweeper(parts, self._queue(), self.committer, settings.sweep_seconds), 1)
         if settings.generates:
             self._add("claims", ClaimGenerator(parts, self._queue(), self.committer), settings.max_writes)
@@ -142,7 +143,8 @@ class Operator:
         self._echoes = Echoes(self.cluster, self.metrics, self._clock)
         self._writer = Writer(api, settings.max_writes, self._wrote)
         self._events = EventWriter(self._writer, socket.gethostname())
-        sink = ModelSink(self.cluster, self.metrics, self._echoes)
+        self._recorder = EventRecorder(self._events)
+        sink = ModelSink(self.cluster, self.metrics, self._echoes, self._recorder)
         kinds = served.kinds.values()
         self._kopf_kinds = [kind for kind in kinds if kind.feed == "kopf"]
         self._feeds = [StreamFeed(api, kind, sink) for kind in kinds if kind.feed == "stream"]
@@ -270,9 +272,7 @@ class Operator:
 
     def _parts(self) -> Parts:
         access = Access(Reader(self._api), self._writer, self._echoes)
-        return Parts(
-            self.cluster, access, EventRecorder(self._events), self.metrics, self._clock, DEFAULT_1_37
-        )
+        return Parts(self.cluster, access, self._recorder, self.metrics, self._clock, DEFAULT_1_37)
 
     def _known(self, kind: str) -> list[Any]:
         views: dict[str, Mapping[str, Any]] = {

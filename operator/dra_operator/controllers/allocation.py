@@ -25,12 +25,11 @@ from dra_operator.metrics import (
     PLACEMENT_LIMITS,
     PLACEMENT_STEPS,
 )
-from dra_operator.model import GATE, Node, Pod, ResourceClaim
-from dra_operator.placement import OTHER_GATES, Allocate, Ignore, Plan, Refuse, Release, Unplaced, Wait
+from dra_operator.model import GATE, POD_CLAIM_NAME, Node, Pod, ResourceClaim
+from dra_operator.placement import Allocate, Ignore, Plan, Refuse, Release, Unplaced, Wait
 
 from .commit import CLAIM, POD
 from .failures import Failures
-from .parts import NORMAL, WARNING
 from .patience import Patience
 from .rules import POLICY
 from .signature import signature
@@ -62,6 +61,17 @@ IN_FLIGHT = "ClaimInFlight"
 SETTLING = "Settling"
 """Placement's reason for pods whose pools are not allocated from yet."""
 
+REMIND = 1200.0
+"""Seconds after which waiting pods are looked at again although nothing has changed: the API server forgets events after an hour, and a
+pod that waits must not be without a word. A safety net as well, as kube-scheduler has one. Arbitrary, well below that hour."""
+
+NAMED = 8
+"""Devices that an event names; the others are counted."""
+
+RELEASED = (
+    "left to kube-scheduler: no claim of the pod asks for devices of a pool that an AllocationPolicy owns"
+)
+
 FIGURES = re.compile(r"\d+")
 
 HELPFUL = frozenset({"DeviceClass", "DeviceTaintRule", "ResourceSlice"})
@@ -92,6 +102,7 @@ class AllocationController:
         """The model is synced: look at every pod that may need us, oldest first; half-done attempts are finished on the way."""
         for pod in sorted(self._cluster.pods.values(), key=_age):
             self._notice(pod)
+        self._parts.clock.call_later(REMIND, self._remind)
 
     def changed(self, change: Change) -> None:
         """Mark the pods that a change concerns."""
@@ -129,7 +140,7 @@ class AllocationController:
         # No await between the decision and the first line of `commit`: what it takes must be reserved before the next decision.
         answer, again = self._patience.judge(pod.uid, self._placer.classify(pod))
         if again:
-            self.queue.add_after(pod_key, again)
+            self._parts.clock.call_later(again, lambda: self.queue.add(pod_key))
         logger.debug("the answer for the pod is %s", type(answer).__name__.lower())
         if isinstance(answer, Allocate):
             await self._allocate(pod, answer)
@@ -207,7 +218,7 @@ class AllocationController:
             self._failed(pod, error)
             raise
         self._log_served(pod, plan)
-        self._served(pod, "committed")
+        self._served(pod, "committed", "Allocated", f"the pod goes to node {plan.node} with {_named(plan)}")
 
     def _log_served(self, pod: Pod, plan: Plan) -> None:
         """The one line about a pod that got its devices."""
@@ -233,8 +244,11 @@ class AllocationController:
     def _tell_refusal(self, pod: Pod, error: BaseException) -> None:
         """Refusals by the server concern the user, too."""
         if isinstance(error, ApiForbidden | ApiInvalid):
-            message = f"the API server refused a write for this pod, which will be tried again: {error}"
-            self._parts.recorder.record(POD, pod.metadata, WARNING, "WriteRefused", message)
+            message = (
+                f"the API server refused a write for this pod, which is tried again: {error}. Grant the right, or mend the admission "
+                "policy or webhook that these words name"
+            )
+            self._parts.recorder.record(POD, pod.metadata, "WriteRefused", message)
 
     async def _release(self, pod: Pod) -> None:
         if pod.spec.resource_claims and not await self._is_surely_theirs(pod):
@@ -245,7 +259,7 @@ class AllocationController:
         except ApiError as error:
             self._tell_refusal(pod, error)
             raise
-        self._served(pod, "released")
+        self._served(pod, "released", "Released", RELEASED)
         logger.info("pod released to kube-scheduler: no claim of it is ours")
 
     async def _is_surely_theirs(self, pod: Pod) -> bool:
@@ -288,10 +302,18 @@ class AllocationController:
             if answer.reason == IN_FLIGHT:
                 self.queue.undecided(pod.key)
             self._wait(pod, "waiting", answer.reason, "" if answer.quiet else answer.message)
+            self._tell_claim(answer)
         elif isinstance(answer, Refuse):
             self._wait(pod, "refused", answer.reason, answer.message)
+            self._tell_claim(answer)
         else:
             self.waiting.drop(pod.key)
+
+    def _tell_claim(self, answer: Wait | Refuse) -> None:
+        """Tell the claim that somebody wrote, too; of a generated one, pod and template are what people look at."""
+        claim = self._cluster.claims.get(answer.claim)
+        if claim is not None and POD_CLAIM_NAME not in claim.metadata.annotations:
+            self._parts.recorder.record(CLAIM, claim.metadata, answer.reason, answer.message)
 
     def _tell_ungated(self, pod: Pod) -> None:
         """Tell the pods past our gate that their claim is ours (architecture, section 2): they would wait without a word."""
@@ -300,10 +322,11 @@ class AllocationController:
                 if other.is_done or other.gate_names or other.spec.node_name:
                     continue
                 text = (
-                    f"claim {key} is shared with pod {pod.key}, which waits for dra-operator, and its devices are dra-operator's "
-                    f"to give: recreate this pod with the scheduling gate {GATE}, or give it a claim of its own"
+                    f"spec.schedulingGates lack {GATE}: ResourceClaim {key} is shared with Pod {pod.key}, which waits for "
+                    "dra-operator, and its devices are dra-operator's to give: recreate this pod with that gate, or give it a claim of "
+                    "its own"
                 )
-                self._parts.recorder.record(POD, other.metadata, WARNING, UNGATED, text)
+                self._parts.recorder.record(POD, other.metadata, UNGATED, text)
 
     def _wait(self, pod: Pod, result: str, reason: str, message: str) -> None:
         """Keep the pod for the next change that may help; count and log only what is news.
@@ -318,12 +341,11 @@ class AllocationController:
         if message and news:
             logger.info("pod waits: %s", message, extra=fields(reason=reason))
         if message:
-            self._parts.recorder.record(
-                POD, pod.metadata, NORMAL if reason == OTHER_GATES else WARNING, reason, message
-            )
+            self._parts.recorder.record(POD, pod.metadata, reason, message)
 
-    def _served(self, pod: Pod, result: str) -> None:
+    def _served(self, pod: Pod, result: str, reason: str, message: str) -> None:
         self.waiting.drop(pod.key)
+        self._parts.recorder.relieve(POD, pod.metadata, reason, message)
         self._parts.metrics.count(ALLOCATIONS, result)
         since = self._seen.pop(pod.uid, None)
         if since is not None:
@@ -364,6 +386,10 @@ class AllocationController:
             self._seen.setdefault(pod.uid, self._parts.clock.monotonic())
         self.queue.add(pod.key)
 
+    def _remind(self) -> None:
+        self.wake()
+        self._parts.clock.call_later(REMIND, self._remind)
+
     def _wake_now(self) -> None:
         self._is_waking = False
         self._failures.something_changed()
@@ -398,6 +424,14 @@ def _node_matters(change: Change) -> bool:
         old.metadata.deletion_timestamp,
     )
     return not (same_meta and new.spec == old.spec and new.status == old.status)
+
+
+def _named(plan: Plan) -> str:
+    found = [
+        str(result.device_id) for decision in plan.ours for result in decision.allocation.devices.results
+    ]
+    rest = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    return ", ".join(found[:NAMED]) + rest if found else "the devices that its claims hold"
 
 
 def _devices(plan: Plan) -> list[str]:

@@ -15,7 +15,6 @@ from dra_operator.placement import SCHEDULER_NAME
 
 from .commit import CLAIM, POD
 from .names import holds_our_allocation
-from .parts import WARNING
 from .rules import EFFECT
 from .undo import claims_of
 
@@ -78,11 +77,11 @@ class BystanderWatch:
                 continue
             self._told.add(pod.uid)
             text = (
-                f"claim {claim.metadata.name} asks for devices of pools that dra-operator owns, such as {pool_id}, and the pod "
-                f"does not have the scheduling gate {GATE}, so nobody allocates them: label the namespace {ENABLED_LABEL} and "
-                "recreate the pod, or recreate it with the gate"
+                f"spec.schedulingGates lack {GATE}, but ResourceClaim {claim.key} asks for devices of pools that dra-operator owns, "
+                f"such as {pool_id}, so nobody allocates them: label the namespace {ENABLED_LABEL} and recreate the pod, or recreate it "
+                "with the gate"
             )
-            self._recorder.record(POD, pod.metadata, WARNING, "NotGated", text)
+            self._recorder.record(POD, pod.metadata, "NotGated", text)
             return
 
     def _is_taken_care_of(self, claim: ResourceClaim) -> bool:
@@ -98,10 +97,11 @@ class BystanderWatch:
         for result in claim.status.allocation.devices.results:
             if self._placer.owns(result.device_id.pool_id) and _tolerates_mark(result):
                 text = (
-                    f"device {result.device_id} is of a pool that dra-operator owns, and was allocated by somebody else, as request "
-                    f"{result.request} tolerates the taint {OWNED_TAINT}: remove the toleration, or two allocators give out this pool"
+                    f"device {result.device_id} is of a pool that dra-operator owns, and somebody else allocated it, as the tolerations of "
+                    f"request {result.request} in spec.devices.requests cover the taint {OWNED_TAINT}: create the claim anew without that "
+                    "toleration, or two allocators give out this pool"
                 )
-                self._recorder.record(CLAIM, claim.metadata, WARNING, "AllocatedPastPolicy", text)
+                self._recorder.record(CLAIM, claim.metadata, "AllocatedPastPolicy", text)
                 return
 
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from dra_operator.cluster import Resolution
 from dra_operator.errors import (
     ApiError,
+    ApiForbidden,
+    ApiInvalid,
     ApiNotFound,
     ApiUnavailable,
     DraError,
@@ -24,7 +26,6 @@ from dra_operator.model import FINALIZER, POD_CLAIM_NAME, Pod, ResourceClaim, Re
 
 from .commit import CLAIM, POD
 from .names import GENERATED, MARK, generate_name, pod_owner
-from .parts import WARNING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -114,6 +115,17 @@ def wants_claims(pod: Pod) -> bool:
     return bool(pod.spec.resource_claims) and not pod.is_done and pod.metadata.deletion_timestamp is None
 
 
+def _remedy(error: DraError, template: str) -> str:
+    """What to do, where the error does not say it."""
+    if isinstance(error, InvalidClaim | ApiNotFound):
+        return f". Create ResourceClaimTemplate {template} in the pod's namespace: the pod goes on by itself"
+    if isinstance(error, FeatureUnsupported):
+        return ". Leave that out of the template, then recreate the pod"
+    if isinstance(error, ApiForbidden | ApiInvalid):
+        return ". Raise the quota, grant the right or correct the template that these words name: it is tried again"
+    return ". It is tried again"
+
+
 class ClaimGenerator:
     """Creates the claims of pods and records them."""
 
@@ -174,8 +186,10 @@ class ClaimGenerator:
                 if pod_claim.resolution is Resolution.FOREIGN:
                     logger.warning("%s; it got a claim of its own", pod_claim.message)
         except DraError as error:
-            message = f"PodResourceClaim {entry.name}: {error}"
-            self._parts.recorder.record(POD, pod.metadata, WARNING, "FailedResourceClaimCreation", message)
+            message = (
+                f"PodResourceClaim {entry.name}: {error}{_remedy(error, entry.resource_claim_template_name)}"
+            )
+            self._parts.recorder.record(POD, pod.metadata, "FailedResourceClaimCreation", message)
             raise
         return claim.metadata.name
 
@@ -208,8 +222,10 @@ class ClaimGenerator:
         known = self._cluster.templates.get(key)
         if known is None:
             self._templates.pop(key, None)
-            reason = f'resourceclaimtemplate.resource.k8s.io "{name}" not found'
-            raise InvalidClaim("", f'resource claim template "{name}": {reason}')
+            raise InvalidClaim(
+                "",
+                f'resource claim template "{name}": resourceclaimtemplate.resource.k8s.io "{name}" not found',
+            )
         check_template(known, self._parts.features)
         cached = self._templates.get(key)
         if cached is not None and cached[0] == known.metadata.resource_version:

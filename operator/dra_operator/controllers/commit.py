@@ -225,8 +225,8 @@ class Committer:
                 await self.roll_back(claim, pod.uid)
             raise
 
-    def _check_claims(self, pod: Pod) -> None:
-        """A last look before the step that cannot be taken back: pods past the gate never run with a claim that is on its way out.
+    def _check(self, pod: Pod, node: str) -> None:
+        """A last look before the step that cannot be taken back: neither a claim nor the node may be on its way out.
 
         Raises:
             ApiConflict: plan again; the pod will be told to wait, and what it holds is taken back.
@@ -234,6 +234,8 @@ class Committer:
         for entry in self._cluster.claims_of_pod(pod):
             if entry.message:
                 raise ApiConflict(f"pod {pod.key}: {entry.message}", status=409)
+        if node not in self._cluster.nodes:
+            raise ApiConflict(f"pod {pod.key}: node {node} is gone", status=409)
 
     async def _allocate(self, pod: Pod, decision: ClaimDecision) -> ResourceClaim:
         claim = decision.claim
@@ -280,7 +282,7 @@ class Committer:
 
     async def _pin(self, pod: Pod, node: str) -> Pod:
         """Step 3. From here on only kube-scheduler's binding is missing."""
-        self._check_claims(pod)
+        self._check(pod, node)
         try:
             return await self._patch_pod(pod, {"spec": placement_spec(pod, node)})
         except (ApiUnavailable, InvalidObject):

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from dra_operator.logfields import fields
 
 from .commit import CLAIM
-from .parts import WARNING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +22,9 @@ if TYPE_CHECKING:
     from .parts import Parts
 
 logger = logging.getLogger(__name__)
+
+NAMED = 3
+"""Devices, and claims of each, that an event names; the others are counted."""
 
 
 class DoublesWatch:
@@ -38,19 +40,31 @@ class DoublesWatch:
         if change.kind != CLAIM:
             return
         found = self._cluster.doubles()
-        for device, claims in found.items():
-            if self._known.get(device) != claims:
-                self._report(device, claims)
+        news = {device: claims for device, claims in found.items() if self._known.get(device) != claims}
+        for device, claims in news.items():
+            words = "device %s is allocated to several claims; delete the pods of all but one of them"
+            logger.error(words, device, extra=fields(claims=", ".join(claims)))
+        for key in dict.fromkeys(key for claims in news.values() for key in claims):
+            self._tell(key, [(device, claims) for device, claims in found.items() if key in claims])
         self._known = dict(found)
 
-    def _report(self, device: DeviceId, claims: Sequence[str]) -> None:
-        words = "device %s is allocated to several claims; delete the pods of all but one of them"
-        logger.error(words, device, extra=fields(claims=", ".join(claims)))
+    def _tell(self, key: str, doubles: Sequence[tuple[DeviceId, Sequence[str]]]) -> None:
+        """One event a claim, with all its devices that others hold as well."""
+        claim = self._cluster.claims.get(key)
+        if claim is None:
+            return
+        shown = [
+            f"{device} by {listed([f'ResourceClaim {other}' for other in claims if other != key])}"
+            for device, claims in doubles
+        ]
         text = (
-            f"device {device} is allocated to several claims: {', '.join(claims)}. Delete the pods of all but one of them; "
-            "if this pool is owned by an AllocationPolicy, something allocates past it"
+            f"status.allocation.devices.results: devices that other claims hold, too: {listed(shown)}. Delete the pods of all but one "
+            "of these claims; if an AllocationPolicy owns the pool, something allocates past it"
         )
-        for key in claims:
-            claim = self._cluster.claims.get(key)
-            if claim is not None:
-                self._recorder.record(CLAIM, claim.metadata, WARNING, "DeviceHeldTwice", text)
+        self._recorder.record(CLAIM, claim.metadata, "DeviceHeldTwice", text)
+
+
+def listed(things: Sequence[str]) -> str:
+    """The first few, and how many more there are."""
+    rest = f" and {len(things) - NAMED} more" if len(things) > NAMED else ""
+    return ", ".join(things[:NAMED]) + rest

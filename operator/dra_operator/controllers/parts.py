@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from dra_operator.cluster import Cluster
     from dra_operator.features import Features
+    from dra_operator.kube.eventlog import Metadata
     from dra_operator.metrics import Metrics
-    from dra_operator.model import ObjectMeta
 
     from .access import Access
     from .clock import Clock
 
-Severity = Literal["Normal", "Warning"]
-
-NORMAL: Final = "Normal"
-WARNING: Final = "Warning"
-
 
 class Recorder(Protocol):
-    """Tells users, by Events. Never waits and never fails; equal events fold."""
+    """Tells users, by Events. Never waits; equal events fold. Reasons are those of `explain.EVENTS`, which knows their severity."""
 
-    def record(self, kind: str, about: ObjectMeta, severity: Severity, reason: str, message: str) -> None:
+    def record(self, kind: str, about: Metadata, reason: str, message: str) -> None:
         """Say something about an object."""
+        ...
+
+    def relieve(self, kind: str, about: Metadata, reason: str, message: str) -> None:
+        """What was said about an object is over: say so if it was a warning, and say nothing any more of what was not written yet."""
         ...
 
 

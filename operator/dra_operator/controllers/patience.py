@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from .clock import Clock
 
 
+MARGIN = 0.05
+"""Seconds that a timer may be early. Arbitrary, far more than it is."""
+
+
 class Patience:
     """Remembers since when pods have been in a state that should not last."""
 
@@ -25,19 +29,20 @@ class Patience:
         self._since: dict[str, tuple[str, float]] = {}
 
     def judge(self, pod_uid: str, answer: Classification) -> tuple[Classification, float]:
-        """The answer, no longer quiet if that has lasted too long; and in how many seconds to ask again for its sake (0: never)."""
+        """The answer, no longer quiet if that has lasted too long; and in how many seconds to ask again for its sake (0: no more than
+        before).
+        """
         if not (isinstance(answer, Wait) and answer.quiet and answer.told_after):
             self.forget(pod_uid)
             return answer, 0.0
         now = self._clock.monotonic()
         reason, since = self._since.get(pod_uid, ("", now))
         if reason != answer.reason:
-            since = now
-        self._since[pod_uid] = answer.reason, since
-        left = since + answer.told_after - now
-        if left > 0:
-            return answer, left
-        return Wait(answer.reason, answer.message), 0.0
+            self._since[pod_uid] = answer.reason, now
+            return answer, answer.told_after + MARGIN
+        if now - since < answer.told_after:
+            return answer, 0.0
+        return Wait(answer.reason, answer.message, claim=answer.claim), 0.0
 
     def forget(self, pod_uid: str) -> None:
         """The pod is in another state, or gone."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_operator.explain import severity_of
 from dra_operator.kube.events import EventWriter, Reference
 
 if TYPE_CHECKING:
-    from dra_operator.model import ObjectMeta
-
-    from .parts import Severity
+    from dra_operator.kube.eventlog import Metadata
 
 
 class EventRecorder:
@@ -18,6 +17,12 @@ class EventRecorder:
     def __init__(self, events: EventWriter) -> None:
         self._events = events
 
-    def record(self, kind: str, about: ObjectMeta, severity: Severity, reason: str, message: str) -> None:
+    def record(self, kind: str, about: Metadata, reason: str, message: str) -> None:
         """Say something about an object."""
-        self._events.emit(Reference.to(kind, about), severity, reason, message)
+        self._events.emit(Reference.to(kind, about), severity_of(reason), reason, message)
+
+    def relieve(self, kind: str, about: Metadata, reason: str, message: str) -> None:
+        """What was said about an object is over: see `Recorder`."""
+        reference = Reference.to(kind, about)
+        if self._events.over(reference):
+            self._events.emit(reference, severity_of(reason), reason, message)

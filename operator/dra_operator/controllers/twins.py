@@ -16,7 +16,6 @@ from dra_operator.model import POD_CLAIM_NAME, Pod, ResourceClaim
 
 from .commit import CLAIM, POD
 from .names import GENERATED, MARK, pod_owner
-from .parts import WARNING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -112,7 +111,7 @@ class TwinController:
         if not self._has_told:
             self._has_told = True  # once: it is the same for all pods
             logger.warning("%s: %s", text, REMEDY, extra=fields(pod=pod.key))
-        self._recorder.record(POD, pod.metadata, WARNING, "ClaimGeneratedTwice", f"{text}: {REMEDY}")
+        self._recorder.record(POD, pod.metadata, "ClaimGeneratedTwice", f"{text}: {REMEDY}")
 
     async def _is_surely_twin(self, pod: Pod, claim: ResourceClaim) -> bool:
         """By the pod as the server has it now: its event may be late, and nobody behind our gate looks at the claim."""

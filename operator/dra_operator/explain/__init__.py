@@ -3,6 +3,7 @@
 Called by the allocation controller for events. Pure, and deterministic for equal findings, so that repeated events fold.
 """
 
+from .reasons import CONDITIONS, EVENTS, SILENT, severity_of
 from .sentences import MAX_BYTES, Explanation, explain
 
-__all__ = ["MAX_BYTES", "Explanation", "explain"]
+__all__ = ["CONDITIONS", "EVENTS", "MAX_BYTES", "SILENT", "Explanation", "explain", "severity_of"]

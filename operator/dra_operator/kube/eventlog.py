@@ -11,7 +11,7 @@ import hashlib
 import re
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from .timing import timestamp
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from dra_operator.model import ObjectMeta
 
 EventType = Literal["Normal", "Warning"]
 
@@ -54,6 +53,30 @@ class Key(NamedTuple):
     reason: str
 
 
+class Metadata(Protocol):
+    """Of any object, readable or not."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def namespace(self) -> str:
+        """Empty for cluster-scoped objects."""
+        ...
+
+    @property
+    def uid(self) -> str:
+        """Its uid."""
+        ...
+
+    @property
+    def resource_version(self) -> str:
+        """Its version."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Reference:
     """The object that an event is about."""
@@ -65,8 +88,8 @@ class Reference:
     resource_version: str = ""
 
     @classmethod
-    def to(cls, kind: str, metadata: ObjectMeta) -> Reference:
-        """A reference to an object of the model."""
+    def to(cls, kind: str, metadata: Metadata) -> Reference:
+        """A reference to an object."""
         return cls(kind, metadata.namespace, metadata.name, metadata.uid, metadata.resource_version)
 
 

@@ -26,10 +26,7 @@ Arbitrary below that."""
 MAX_SENTENCE: Final = 600
 """Characters of a sentence that names objects, before its next step. Names are 253 characters at most; again arbitrary below the limit."""
 
-REWRITE: Final = (
-    "The spec of a claim cannot be edited: correct the template or manifest (devices beyond a limit go into a second claim), "
-    "then delete and create claim and pod anew"
-)
+REWRITE: Final = "A claim's spec cannot be edited: correct the template or manifest, then delete and create claim and pod anew"
 """The next step for a claim that can never be allocated as written."""
 
 DO_WITHOUT: Final = (

@@ -87,9 +87,8 @@ class Intake:
         for claim in claims:
             for path, name, form in () if claim.is_allocated else forms(claim):
                 if form.device_class_name and form.device_class_name not in self._cluster.classes:
-                    return Wait(
-                        "DeviceClassMissing", class_missing(claim, path, name, form.device_class_name)
-                    )
+                    text = class_missing(claim, path, name, form.device_class_name)
+                    return Wait("DeviceClassMissing", text, claim=claim.key)
         return None
 
     def _by_side(self, pod: Pod, claims: Sequence[ResourceClaim]) -> Classification:
@@ -115,9 +114,9 @@ class Intake:
                 continue
             ruling = self._rules.claim(claim)
             if ruling.side is Side.MIXED:
-                return Refuse("MixedClaim", ruling.text)
+                return Refuse("MixedClaim", ruling.text, claim.key)
             if ruling.side is Side.UNKNOWN:
-                return Refuse("SelectorNotEvaluated", ruling.text)
+                return Refuse("SelectorNotEvaluated", ruling.text, claim.key)
             sides[ruling.side].append(claim)
         return _Sorted(
             tuple(sides[Side.OURS]), tuple(sides[Side.THEIRS]), tuple(allocated), tuple(allocated_ours)

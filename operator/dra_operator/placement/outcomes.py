@@ -35,12 +35,14 @@ class Wait:
         message: a sentence for the user with the next step; stable for equal states, so that events fold.
         quiet: whether the user needs no event (it is the ordinary course of things).
         told_after: seconds after which that is no longer ordinary, and is told; 0 for never. Only read if quiet.
+        claim: `namespace/name` of the claim that is to blame; empty if none is.
     """
 
     reason: str
     message: str
     quiet: bool = False
     told_after: float = 0.0
+    claim: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +52,12 @@ class Refuse:
     Args:
         reason: one word in CamelCase for events and metrics.
         message: a sentence for the user that names what to change.
+        claim: `namespace/name` of the claim that is to blame; empty if none is, or if a class is.
     """
 
     reason: str
     message: str
+    claim: str = ""
 
 
 @dataclass(frozen=True, slots=True)

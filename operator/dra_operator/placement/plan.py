@@ -101,11 +101,11 @@ class Placer:
         try:
             found = self._search(pod, work)
         except InvalidInput as error:
-            return Refuse("InvalidClaim", invalid_claim(error))
+            return Refuse("InvalidClaim", invalid_claim(error), getattr(error, "claim", ""))
         except CelError as error:
-            return Refuse("SelectorFailed", selector_failed(error))
+            return Refuse("SelectorFailed", selector_failed(error), _blamed(error))
         except FeatureUnsupported as error:
-            return Refuse("FeatureUnsupported", unsupported(error))
+            return Refuse("FeatureUnsupported", unsupported(error), error.claim)
         return self._settling(work) or found if isinstance(found, Unplaced) else found
 
     def owns(self, pool_id: PoolId) -> bool:
@@ -269,6 +269,12 @@ def _check_claims(pod: Pod, allocated: Iterable[ResourceClaim], node: Node) -> N
 def _fail(error: CelError) -> NodeFinding:
     """The teller for a node where a selector failed: the diagnosis makes the finding."""
     raise error
+
+
+def _blamed(error: CelError) -> str:
+    """The claim that holds the selector; empty if a class does."""
+    kind, _, name = (error.spot.ref if error.spot else "").partition(" ")
+    return name if kind == "ResourceClaim" else ""
 
 
 def _settling_text(need: Need, pool_id: PoolId) -> str:

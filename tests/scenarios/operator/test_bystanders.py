@@ -43,6 +43,9 @@ async def test_a_pod_past_our_gate_that_wants_devices_of_ours_is_told_once() -> 
         messages = here.messages("NotGated", "lost")
 
     assert len(messages) == 1
+    assert messages[0].startswith(
+        "spec.schedulingGates lack dra-operator.io/allocate, but ResourceClaim default/lost-gpu-"
+    )
     assert f"pools that dra-operator owns, such as {DRIVER}/n1" in messages[0]
     assert "label the namespace dra-operator.io/enabled=true and recreate the pod" in messages[0]
 
@@ -85,4 +88,4 @@ async def test_a_pod_at_another_gate_too_is_told_what_it_waits_for() -> None:
         event = next(item for item in here.events if item["reason"] == "OtherGates")
 
     assert event["type"] == "Normal"
-    assert event["message"].startswith("waits for gate foo.io/wait: dra-operator acts when")
+    assert event["message"].startswith("waits for gate foo.io/wait in spec.schedulingGates, which another")

@@ -50,7 +50,7 @@ async def test_a_template_that_comes_late_is_noticed_at_once_c7_c60() -> None:
     async with world(objects=CLUSTER[:-1], generate_claims="always") as here:
         here.add(held("web", by_template("gpu", "a")))
         await here.until(lambda: here.messages("FailedResourceClaimCreation", "web"))
-        text = 'PodResourceClaim a: resource claim template "gpu": resourceclaimtemplate.resource.k8s.io "gpu" not found'
+        text = 'PodResourceClaim a: resource claim template "gpu": resourceclaimtemplate.resource.k8s.io "gpu" not found. Create ResourceClaimTemplate gpu in the pod\'s namespace: the pod goes on by itself'
         assert here.messages("FailedResourceClaimCreation", "web") == [text]
         here.add(template())
         await here.until(lambda: len(recorded(here, "web")) == 1)

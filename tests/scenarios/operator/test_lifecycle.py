@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from dra_operator.controllers import patience
 from dra_operator.metrics import WRITES
+from dra_operator.placement import entries
 
 from .objects import by_name, by_template, claim, device_class, node, pod, policy, slice_, template
 from .world import world
@@ -163,10 +163,10 @@ async def test_an_allocation_that_is_not_ours_is_never_swept_c64() -> None:
 
 async def test_a_pod_whose_generated_claim_was_deleted_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody makes another claim, as the stock controller has no reason to look at the pod again."""
-    monkeypatch.setattr(patience, "LAG", 0.2)
+    monkeypatch.setattr(entries, "LAG", 0.2)
     async with world(objects=(*CLUSTER, pod("web", by_template("gpu")))) as here:
-        entries = [{"name": "gpu", "resourceClaimName": "web-gpu-lost"}]
-        await here.patch("pod", "web", {"status": {"resourceClaimStatuses": entries}}, "status")
+        statuses = [{"name": "gpu", "resourceClaimName": "web-gpu-lost"}]
+        await here.patch("pod", "web", {"status": {"resourceClaimStatuses": statuses}}, "status")
         await here.until(lambda: here.messages("ClaimMissing", "web"))
         assert '"web-gpu-lost" not found' in here.messages("ClaimMissing", "web")[0]
         assert here.is_gated("web")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dra_operator.controllers.patience import Patience
+from dra_operator.controllers.patience import MARGIN, Patience
 from dra_operator.placement import CLAIM_MISSING, Release, Wait
 
 from .clocks import HandClock
@@ -16,11 +16,11 @@ def test_a_claim_that_lags_is_nothing_to_tell_of_and_is_asked_for_again() -> Non
     clock = HandClock()
     patience = Patience(clock)
 
-    assert patience.judge("u", LOST) == (LOST, LAG)
+    assert patience.judge("u", LOST) == (LOST, LAG + MARGIN)
 
     clock.advance(LAG - 1)
 
-    assert patience.judge("u", LOST) == (LOST, 1.0)
+    assert patience.judge("u", LOST) == (LOST, 0.0)
 
 
 def test_a_claim_that_stays_away_is_told_of() -> None:
@@ -39,7 +39,7 @@ def test_every_other_answer_starts_the_time_anew() -> None:
         patience.judge("u", answer)
     clock.advance(LAG)
 
-    assert patience.judge("u", LOST) == (LOST, LAG)
+    assert patience.judge("u", LOST) == (LOST, LAG + MARGIN)
 
 
 def test_another_state_has_a_time_of_its_own() -> None:
@@ -48,7 +48,7 @@ def test_another_state_has_a_time_of_its_own() -> None:
     patience.judge("u", Wait("TemplateMissing", "no template", quiet=True, told_after=LAG))
     clock.advance(LAG - 1)
 
-    assert patience.judge("u", LOST) == (LOST, LAG)
+    assert patience.judge("u", LOST) == (LOST, LAG + MARGIN)
 
 
 def test_other_quiet_waits_stay_quiet() -> None:

@@ -191,6 +191,7 @@ def test_a_missing_device_class_is_waited_for(cluster: Cluster) -> None:
         "DeviceClassMissing",
         "ResourceClaim ns/c: spec.devices.requests[0].exactly.deviceClassName: DeviceClass later, which request gpu asks for, does "
         "not exist: create it, and the pod goes on by itself, or name another in a new claim",
+        claim="ns/c",
     )
 
 
@@ -266,6 +267,7 @@ def test_a_claim_of_both_sides_is_refused_with_the_requests_and_pools(cluster: C
         "gives to the operator, but spec.devices.requests[1] (net) is matched only by pools that kube-scheduler allocates, such as "
         "nic.example.com/n1. One allocator has to serve a whole claim: split it into two claims, or add the other pool "
         "to an AllocationPolicy",
+        "ns/c",
     )
 
 

@@ -343,9 +343,12 @@ def test_a_claim_that_can_never_be_allocated_is_refused_even_without_candidates(
     assert isinstance(found, Refuse)
     assert found.reason == "InvalidClaim"
     assert found.message.startswith(
-        "ResourceClaim ns/c: spec.devices.requests[0].exactly.count: request gpu asks for 33 devices; a claim can hold 32. The spec"
+        "ResourceClaim ns/c: spec.devices.requests[0].exactly.count: request gpu asks for 33 devices; a claim can hold 32: ask "
     )
-    assert "go into a second claim" in found.message
+    assert (
+        "for the others in a second claim. A claim's spec cannot be edited: correct the template"
+        in found.message
+    )
 
 
 def test_a_selector_that_does_not_compile_is_refused(cluster: Cluster) -> None:

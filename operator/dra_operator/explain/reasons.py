@@ -1,0 +1,108 @@
+"""Every reason that an event or a condition of ours may have: the one table, which docs/runbook.md explains row by row.
+
+Reasons are stable: people search for them and tools match them. Tests hold the table to the code, the runbook and the scenarios. Severity
+follows from the reason, so that nobody has to say it twice. Knows no texts.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, NamedTuple
+
+Severity = Literal["Normal", "Warning"]
+
+NORMAL: Final = "Normal"
+WARNING: Final = "Warning"
+
+POD: Final = "Pod"
+CLAIM: Final = "ResourceClaim"
+POLICY: Final = "AllocationPolicy"
+ANY: Final = "any"
+"""Objects of every kind that the operator reads."""
+
+
+class Reason(NamedTuple):
+    """What kind of event it is, and on which kinds of objects it is said.
+
+    Attributes:
+        severity: `Warning` asks somebody to do something.
+        kinds: `ANY` stands for all that the operator reads.
+    """
+
+    severity: Severity
+    kinds: tuple[str, ...] = (POD,)
+
+
+EVENTS: Final = {
+    "AllocationFailed": Reason(WARNING),
+    "Allocated": Reason(NORMAL),
+    "Released": Reason(NORMAL),
+    "InvalidClaim": Reason(WARNING, (POD, CLAIM)),
+    "FeatureUnsupported": Reason(WARNING, (POD, CLAIM)),
+    "SelectorFailed": Reason(WARNING, (POD, CLAIM)),
+    "SelectorNotEvaluated": Reason(WARNING, (POD, CLAIM)),
+    "MixedClaim": Reason(WARNING, (POD, CLAIM)),
+    "DeviceClassMissing": Reason(WARNING, (POD, CLAIM)),
+    "ClaimNotReady": Reason(WARNING),
+    "ClaimMissing": Reason(WARNING),
+    "TemplateMissing": Reason(WARNING),
+    "ClaimNotCreated": Reason(WARNING),
+    "FailedResourceClaimCreation": Reason(WARNING),
+    "ClaimGeneratedTwice": Reason(WARNING),
+    "ConstraintNotEvaluated": Reason(WARNING),
+    "OtherGates": Reason(NORMAL),
+    "NotGated": Reason(WARNING),
+    "UngatedConsumer": Reason(WARNING),
+    "GatedConsumer": Reason(WARNING),
+    "TooManyConsumers": Reason(WARNING),
+    "Settling": Reason(NORMAL),
+    "PolicyNotEnforced": Reason(WARNING),
+    "WriteRefused": Reason(WARNING),
+    "NodeGone": Reason(WARNING),
+    "AllocatedPastPolicy": Reason(WARNING, (CLAIM,)),
+    "DeviceHeldTwice": Reason(WARNING, (CLAIM,)),
+    "Unreadable": Reason(WARNING, (ANY,)),
+    "NoPools": Reason(WARNING, (POLICY,)),
+    "PoolsUnknown": Reason(WARNING, (POLICY,)),
+    "PoolsShared": Reason(WARNING, (POLICY,)),
+    "PoolIncomplete": Reason(WARNING, (POLICY,)),
+    "PoolInvalid": Reason(WARNING, (POLICY,)),
+    "RulesRefused": Reason(WARNING, (POLICY,)),
+    "TaintRulesNotServed": Reason(WARNING, (POLICY,)),
+}
+"""Reasons of events."""
+
+SILENT: Final = frozenset({"ClaimInFlight", "BoundConsumer"})
+"""Reasons for which pods wait without an event: the ordinary course of things, over in a moment."""
+
+CONDITIONS: Final = {
+    "Ready": {
+        "True": ("Allocating", "NotEnforced"),
+        "False": (
+            "Settling",
+            "NoPools",
+            "OwnedByOtherPolicy",
+            "PoolIncomplete",
+            "PoolInvalid",
+            "RulesRefused",
+            "Removing",
+        ),
+    },
+    "Enforced": {
+        "True": ("RulesInPlace",),
+        "False": ("TaintRulesNotServed", "RulesRefused", "RulesMissing"),
+    },
+    "Settling": {"True": ("RulesAreYoung",), "False": ("Settled", "RulesRefused")},
+    "PoolsFound": {"True": ("AllFound",), "False": ("NoPools", "PoolsUnknown")},
+    "PoolsUsable": {"True": ("Complete",), "False": ("PoolIncomplete", "PoolInvalid")},
+    "Overlapping": {"True": ("PoolsShared",), "False": ("NoneShared",)},
+}
+"""Conditions of an AllocationPolicy: type, status, reasons."""
+
+
+def severity_of(reason: str) -> Severity:
+    """Normal or Warning.
+
+    Raises:
+        KeyError: the reason is not in the table.
+    """
+    return EVENTS[reason].severity
