@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 
+from dra_operator.logfields import FIELDS
 from dra_operator.settings import TABLE, Settings, build
 from dra_operator.settings.file import read
 
@@ -39,6 +41,14 @@ def test_the_settings_page_has_every_name_of_every_setting() -> None:
         assert text.count(names) == 1
         assert setting.what in text
         assert setting.change in text
+
+
+def test_the_settings_page_has_every_field_of_a_log_line() -> None:
+    text = settings.page()
+    assert [name for name in FIELDS if f"| `{name}` |" not in text] == []
+    as_text, as_json = settings.log_lines().splitlines()
+    found = json.loads(as_json)
+    assert as_text.startswith(f"{found['time']} INFO    {found['message']} controller={found['controller']} ")
 
 
 def test_a_bar_does_not_end_a_cell() -> None:

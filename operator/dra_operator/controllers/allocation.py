@@ -150,7 +150,7 @@ class AllocationController:
             await self._leave(pod, answer)
 
     def _attempt(self, pod: Pod) -> str:
-        """A short name for this attempt to serve the pod: the beginning of its uid, and the how manieth it is."""
+        """A short name for this attempt to serve the pod: the beginning of its uid, and its number since the start."""
         self._attempts[pod.uid] += 1
         return f"{pod.uid[:8]}-{self._attempts[pod.uid]}"
 
