@@ -109,20 +109,52 @@ class Watch:
 class Client:
     """Requests to one server, in one namespace."""
 
-    def __init__(self, server: Server, session: aiohttp.ClientSession, namespace: str) -> None:
+    def __init__(
+        self,
+        server: Server,
+        session: aiohttp.ClientSession,
+        namespace: str,
+        impersonated: tuple[str, ...] = (),
+    ) -> None:
         self.server = server
         self.ns = namespace
         self._session = session
+        self._impersonated = impersonated
+        self._node = ""
         self._watches: list[Watch] = []
+
+    def as_user(self, name: str, *groups: str) -> Client:
+        """The same server, asked in the name of somebody else."""
+        return Client(self.server, self._session, self.ns, (name, *groups))
+
+    def as_account(self, name: str) -> Client:
+        """The same server, asked in the name of a ServiceAccount of the test's namespace."""
+        return self.as_user(f"system:serviceaccount:{self.ns}:{name}")
+
+    def on_node(self, name: str) -> Client:
+        """The same, with a token that says on which node its pod runs."""
+        copy = Client(self.server, self._session, self.ns, self._impersonated)
+        copy._node = name
+        return copy
+
+    def _headers(self) -> list[tuple[str, str]]:
+        headers = [("Authorization", f"Bearer {self.server.token}"), ("User-Agent", "contract/1")]
+        if self._impersonated:
+            name, *groups = self._impersonated
+            headers.append(("Impersonate-User", name))
+            headers += [("Impersonate-Group", group) for group in groups]
+        if self._node:
+            headers.append(("Impersonate-Extra-authentication.kubernetes.io%2Fnode-name", self._node))
+        return headers
 
     async def call(
         self, method: str, path: str, body: Any = None, *, kind: str = "application/json", **query: str
     ) -> Answer:
         """One request; `{ns}` in the path is the test's namespace."""
-        headers = {"Authorization": f"Bearer {self.server.token}", "User-Agent": "contract/1"}
-        data = None if body is None else json.dumps(body)
+        headers = self._headers()
+        data = None if body is None else body if isinstance(body, str | bytes) else json.dumps(body)
         if data is not None:
-            headers["Content-Type"] = kind
+            headers.append(("Content-Type", kind))
         url = self.server.url + path.format(ns=self.ns)
         async with self._session.request(
             method, url, data=data, headers=headers, params=query, ssl=self.server.ssl
@@ -157,7 +189,7 @@ class Client:
 
     async def watch(self, path: str, **query: str) -> Watch:
         """Open a watch; it is closed with the client."""
-        headers = {"Authorization": f"Bearer {self.server.token}"}
+        headers = self._headers()
         params = {"watch": "1", "timeoutSeconds": "30", **query}
         url = self.server.url + path.format(ns=self.ns)
         response = await self._session.get(url, headers=headers, params=params, ssl=self.server.ssl)

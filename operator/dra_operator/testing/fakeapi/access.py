@@ -7,14 +7,14 @@ nobody grants more than he holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from dra_operator.testing.fakeapi import failures
 from dra_operator.testing.fakeapi.objects import Obj, Resource, dicts, dig, meta
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from dra_operator.testing.fakeapi.store import Store
 
@@ -43,7 +43,6 @@ class Identity:
 
 
 ADMIN = Identity("admin", (MASTERS, AUTHENTICATED))
-ANONYMOUS = Identity("system:anonymous", (UNAUTHENTICATED,))
 
 
 def service_account(namespace: str, name: str, uid: str = "") -> Identity:
@@ -64,8 +63,34 @@ class Action:
     path: str = ""
 
 
-Right = Callable[[Action], bool]
-"""Whether the one who writes may do something else, too; for checks within a write."""
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who writes, and what else he may do; for checks within a write."""
+
+    who: Identity
+    allows: Callable[[Identity, Action], bool]
+
+    def refusal(self, *actions: Action) -> str:
+        """Why none of `actions` is allowed, in the words for the first; empty if one is."""
+        if any(self.allows(self.who, action) for action in actions):
+            return ""
+        return denied(self.who, actions[0]).message
+
+
+def denied(who: Identity, action: Action) -> failures.StatusError:
+    """403 in the words of a real server."""
+    if action.path:
+        message = f'forbidden: User "{who.user}" cannot {action.verb} path "{action.path}"'
+        return failures.StatusError(403, "Forbidden", message, empty_details=True)
+    scope = f'in the namespace "{action.namespace}"' if action.namespace else "at the cluster scope"
+    plural = action.resource.partition("/")[0]
+    about = failures.About(action.group, plural, action.name)
+    what = f'{about.qualified} "{action.name}"' if action.name else about.qualified
+    message = (
+        f'{what} is forbidden: User "{who.user}" cannot {action.verb} resource "{action.resource}"'
+        f' in API group "{action.group}" {scope}'
+    )
+    return failures.StatusError(403, "Forbidden", message, about)
 
 
 class Access:

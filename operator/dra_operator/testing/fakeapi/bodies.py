@@ -8,12 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dra_operator.testing.fakeapi import failures
-from dra_operator.testing.fakeapi.objects import Obj, meta, with_metadata
+from dra_operator.testing.fakeapi.checks import wrong
+from dra_operator.testing.fakeapi.objects import Obj, encoded, meta, with_metadata
 from dra_operator.testing.fakeapi.rules.metadata import check_metadata, check_metadata_update
 from dra_operator.testing.fakeapi.strategies import strategy_of
+from dra_operator.testing.fakeapi.structs import decoded_as, unusable
 
 if TYPE_CHECKING:
     from dra_operator.testing.fakeapi.kinds import Kind
+    from dra_operator.testing.fakeapi.options import WriteOptions
 
 
 def check_name(name: str, body: Obj) -> None:
@@ -61,6 +64,42 @@ def check_type(kind: Kind, body: Obj) -> None:
         got = f"{api_version}, Kind={name}"
         text = f"the API version in the data ({got}) does not match the expected API version ({kind.api_version})"
         raise failures.bad_request(text)
+
+
+def typed(kind: Kind, body: Obj, options: WriteOptions) -> Obj:
+    """`body` as its kind's fields; what it has beyond them is dropped, warned of or refused.
+
+    Raises:
+        StatusError: 400, a value of a wrong type, or an unknown or duplicate field where the writer wants that checked.
+    """
+    decoded = decoded_as(kind, body)
+    problems = [f'unknown field "{path}"' for path in decoded.unknown]
+    problems += [f'duplicate field "{path}"' for path in options.duplicates]
+    if problems and options.validation == "Strict":
+        why = f"strict decoding error: {', '.join(problems)}"
+        raise failures.bad_request(unusable(kind, why))
+    if options.validation == "Warn":
+        options.warnings.extend(problems)
+    return decoded.obj
+
+
+def undecodable_patch(error: failures.StatusError, patch: Any) -> failures.StatusError:
+    """422: what a patch makes of the object cannot be decoded; unlike a body, it is reported as a field of no object."""
+    why = error.message.partition(": ")[2]
+    return failures.invalid(failures.About(), [wrong("patch", encoded(patch).decode(), why)])
+
+
+def check_declared(kind: Kind, config: Obj) -> None:
+    """An applied configuration has only fields of its kind, whatever the writer wants checked.
+
+    Raises:
+        StatusError: 500.
+    """
+    if unknown := decoded_as(kind, config).unknown:
+        name = f"{meta(config).get('namespace', '')}/{meta(config)['name']}"
+        what = f"({name}; {kind.group}/{kind.version}, Kind={kind.kind})"
+        text = f"failed to create typed patch object {what}: .{unknown[0]}: field not declared in schema"
+        raise failures.StatusError(500, "", text)
 
 
 def set_namespace(kind: Kind, metadata: Obj, namespace: str) -> None:

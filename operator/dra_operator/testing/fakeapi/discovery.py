@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_operator.testing.fakeapi.failures import unknown_path
+from dra_operator.testing.fakeapi.openapi import schemas_of
 
 if TYPE_CHECKING:
     from dra_operator.testing.fakeapi.kinds import Kind, Kinds
@@ -157,8 +158,8 @@ def _openapi_path(group_name: str, version: str) -> str:
     return f"apis/{group_name}/{version}" if group_name else f"api/{version}"
 
 
-def openapi(kinds: Kinds, group_name: str, version: str) -> Obj:
-    """`/openapi/v3/…`: a PATCH path for each kind, with what kubectl apply looks for, and no schemas.
+def openapi_document(kinds: Kinds, group_name: str, version: str) -> Obj:
+    """`/openapi/v3/…`: a PATCH path for each kind, with what kubectl apply looks for, and the schemas (`openapi`).
 
     Raises:
         StatusError: 404.
@@ -169,7 +170,7 @@ def openapi(kinds: Kinds, group_name: str, version: str) -> Obj:
     prefix = f"/{_openapi_path(group_name, version)}"
     paths = {_object_path(prefix, kind): {"patch": _patch_operation(kind)} for kind in found}
     info = {"title": "Kubernetes", "version": VERSION["gitVersion"]}
-    return {"openapi": "3.0.0", "info": info, "paths": paths, "components": {"schemas": {}}}
+    return {"openapi": "3.0.0", "info": info, "paths": paths, "components": {"schemas": schemas_of(found)}}
 
 
 def _object_path(prefix: str, kind: Kind) -> str:

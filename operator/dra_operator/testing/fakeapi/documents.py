@@ -57,7 +57,7 @@ def _openapi(kinds: Kinds, parts: list[str]) -> Any:
         case ["openapi", "v3"]:
             return discovery.openapi_index(kinds)
         case ["openapi", "v3", "api", version]:
-            return discovery.openapi(kinds, "", version)
+            return discovery.openapi_document(kinds, "", version)
         case ["openapi", "v3", "apis", group, version]:
-            return discovery.openapi(kinds, group, version)
+            return discovery.openapi_document(kinds, group, version)
     raise unknown_path()

@@ -154,6 +154,11 @@ def forbidden(about: About, why: str) -> StatusError:
     return StatusError(403, "Forbidden", f'{about.qualified} "{about.name}" is forbidden: {why}', about)
 
 
+def unauthorized() -> StatusError:
+    """401: the credentials are not known."""
+    return StatusError(401, "Unauthorized", "Unauthorized")
+
+
 def method_not_allowed() -> StatusError:
     """405: the resource has no such verb."""
     message = "the server does not allow this method on the requested resource"

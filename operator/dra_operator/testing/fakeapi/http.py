@@ -1,35 +1,42 @@
 """The HTTP face: requests in, JSON, tables and streams out.
 
 Used by `server`. It decides nothing about objects: it reads the request, asks `machinery`, `reading` or `watching`, and writes
-down the answer. Any credentials are welcome, since it only ever listens on loopback.
+down the answer. Who may do what is for the door (`guard`).
 """
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
 from dra_operator.testing.fakeapi import failures, patches
+from dra_operator.testing.fakeapi.access import Action, Asker, denied
 from dra_operator.testing.fakeapi.binding import bind
 from dra_operator.testing.fakeapi.conversion import presented
 from dra_operator.testing.fakeapi.documents import document
 from dra_operator.testing.fakeapi.failures import StatusError
 from dra_operator.testing.fakeapi.faults import Call, Fault, Faults
+from dra_operator.testing.fakeapi.guard import OPEN, action_of
 from dra_operator.testing.fakeapi.objects import Obj, encoded
 from dra_operator.testing.fakeapi.options import delete_options, write_options
 from dra_operator.testing.fakeapi.reading import Reader
-from dra_operator.testing.fakeapi.requests import Target, parsed_body, target
+from dra_operator.testing.fakeapi.requests import Target, duplicate_fields, parsed_body, target
+from dra_operator.testing.fakeapi.reviews import REVIEWING, account_token, review
 from dra_operator.testing.fakeapi.tables import table, wants_table, watch_line
 from dra_operator.testing.fakeapi.watching import BOOKMARK_SECONDS, Watcher, WatchRequest, error_event
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from dra_operator.testing.fakeapi.access import Identity
+    from dra_operator.testing.fakeapi.guard import Door
     from dra_operator.testing.fakeapi.kinds import Kind
     from dra_operator.testing.fakeapi.machinery import Machinery
+    from dra_operator.testing.fakeapi.options import WriteOptions
     from dra_operator.testing.fakeapi.store import Record
 
 _LOG_LIMIT = 100_000
@@ -42,6 +49,7 @@ class Face:
     machinery: Machinery
     faults: Faults = field(default_factory=Faults)
     bookmark_seconds: float = BOOKMARK_SECONDS
+    door: Door = OPEN
     calls: list[tuple[Call, int]] = field(default_factory=list)
     watchers: set[Watcher] = field(default_factory=set)
     reader: Reader = field(init=False)
@@ -65,10 +73,21 @@ class Face:
         found = target(request.path)
         try:
             if found is None:
+                self._enter(request, Action(request.method.lower(), path=request.path))
                 return document(self.machinery.kinds, request.path, request.headers.get("Accept", ""))
             return await self._faulty(request, found)
         except StatusError as error:
             return _refusal(error)
+
+    def _enter(self, request: web.Request, action: Action) -> Identity:
+        """Who asks; raises 401 or 403."""
+        who = self.door.identify(request.headers, action)
+        self._require(who, action)
+        return who
+
+    def _require(self, who: Identity, action: Action) -> None:
+        if not self.door.allows(who, action):
+            raise denied(who, action)
 
     async def _faulty(self, request: web.Request, found: Target) -> web.StreamResponse:
         """Serve a resource request, unless a scripted fault gets in the way."""
@@ -81,7 +100,8 @@ class Face:
         try:
             if fault.error is not None:
                 raise fault.error
-            response = await self._resource(request, found, call)
+            who = self._enter(request, action_of(call, request.query))
+            response = await self._resource(request, replace(found, who=who), call)
         except StatusError as error:
             self._log(call, error.code)
             raise
@@ -95,6 +115,8 @@ class Face:
     # --- resources
 
     async def _resource(self, request: web.Request, found: Target, call: Call) -> web.StreamResponse:
+        if call.verb == "create" and found.group in REVIEWING:
+            return await self._review(request, found)
         kind = self.machinery.kinds.at(found.group, found.version, found.plural)
         _check_subresource(kind, found, call.verb)
         handlers: dict[str, Callable[[web.Request, Target, Kind], Awaitable[web.StreamResponse]]] = {
@@ -110,6 +132,12 @@ class Face:
         if call.verb not in handlers:
             raise failures.method_not_allowed()
         return await handlers[call.verb](request, found, kind)
+
+    async def _review(self, request: web.Request, found: Target) -> web.Response:
+        answer = review(self.door, found.who, found, await _body(request))
+        if answer is None:
+            raise failures.unknown_path()
+        return _json(answer, 201)
 
     async def _get(self, request: web.Request, found: Target, kind: Kind) -> web.Response:
         record = self.machinery.get(kind, found.key)
@@ -129,14 +157,16 @@ class Face:
         if found.subresource == "binding":
             bind(self.machinery, found.key, body)
             return _json(_success(201), 201)
-        options = write_options(request.query, _agent(request), "")
+        if found.subresource == "token":
+            return _json(account_token(self.door, self.machinery, found, body), 201)
+        options = await self._options(request, found, "create")
         record = self.machinery.create(kind, found.namespace, body, options)
-        return _raw(presented(kind, record).raw, 201)
+        return _warned(_raw(presented(kind, record).raw, 201), options)
 
     async def _update(self, request: web.Request, found: Target, kind: Kind) -> web.Response:
-        options = write_options(request.query, _agent(request), found.subresource)
+        options = await self._options(request, found, "update")
         record = self.machinery.update(kind, found.key, await _body(request), options)
-        return _raw(presented(kind, record).raw)
+        return _warned(_raw(presented(kind, record).raw), options)
 
     async def _patch(self, request: web.Request, found: Target, kind: Kind) -> web.Response:
         accepted = [patches.JSON, patches.MERGE, *([] if kind.custom else [patches.STRATEGIC]), patches.APPLY]
@@ -148,10 +178,19 @@ class Face:
                 "fieldManager", "FieldValueRequired", "Required value: is required for apply patch"
             )
             raise failures.invalid(failures.About("meta.k8s.io", "PatchOptions"), [cause])
-        options = write_options(request.query, _agent(request), found.subresource)
+        options = await self._options(request, found, "patch")
         patch = parsed_body(await request.read(), request.content_type)
         record, created = self.machinery.patch(kind, found.key, request.content_type, patch, options)
-        return _raw(presented(kind, record).raw, 201 if created else 200)
+        return _warned(_raw(presented(kind, record).raw, 201 if created else 200), options)
+
+    async def _options(self, request: web.Request, found: Target, verb: str) -> WriteOptions:
+        options = write_options(request.query, _agent(request), found.subresource)
+        who = found.who
+        create = Action("create", found.group, found.plural, found.namespace, found.name)
+        asker = Asker(who, self.door.allows)
+        twice = duplicate_fields(await request.read()) if options.validation != "Ignore" else []
+        creating = partial(self._require, who, create)
+        return replace(options, verb=verb, asker=asker, creating=creating, duplicates=twice)
 
     async def _delete(self, request: web.Request, found: Target, kind: Kind) -> web.Response:
         options = delete_options(request.query, await _body(request))
@@ -235,6 +274,13 @@ async def _body(request: web.Request) -> Obj:
 
 def _agent(request: web.Request) -> str:
     return request.headers.get("User-Agent", "")
+
+
+def _warned(response: web.Response, options: WriteOptions) -> web.Response:
+    for text in dict.fromkeys(options.warnings):
+        escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+        response.headers.add("Warning", f'299 - "{escaped}"')
+    return response
 
 
 def _json(body: Any, status: int = 200) -> web.Response:

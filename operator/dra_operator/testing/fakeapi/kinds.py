@@ -79,7 +79,9 @@ BUILTIN: tuple[Kind, ...] = (
         subresources=(("binding", "Binding"),),
     ),
     Kind("", "v1", "events", "Event", short_names=("ev",)),
-    Kind("", "v1", "serviceaccounts", "ServiceAccount", short_names=("sa",)),
+    Kind(
+        "", "v1", "serviceaccounts", "ServiceAccount", short_names=("sa",), subresources=(("token", "TokenRequest"),),
+    ),
     Kind("", "v1", "configmaps", "ConfigMap", short_names=("cm",)),
     Kind("", "v1", "secrets", "Secret"),
     Kind("", "v1", "services", "Service", status=True, short_names=("svc",), categories=("all",)),

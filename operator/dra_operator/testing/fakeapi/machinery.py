@@ -14,6 +14,7 @@ from dra_operator.testing.fakeapi import failures
 from dra_operator.testing.fakeapi.apply import applied
 from dra_operator.testing.fakeapi.bodies import (
     check_configuration,
+    check_declared,
     check_name,
     check_type,
     managers_so_far,
@@ -21,12 +22,15 @@ from dra_operator.testing.fakeapi.bodies import (
     raise_invalid,
     same,
     set_namespace,
+    typed,
+    undecodable_patch,
     update_causes,
     without_status,
 )
 from dra_operator.testing.fakeapi.checks import immutable
 from dra_operator.testing.fakeapi.conversion import presented, to_storage
 from dra_operator.testing.fakeapi.deletion import marked_for_deletion, may_go
+from dra_operator.testing.fakeapi.granular import missing_rights
 from dra_operator.testing.fakeapi.kinds import Kind, Kinds
 from dra_operator.testing.fakeapi.managers import Manager, updated
 from dra_operator.testing.fakeapi.naming import generated
@@ -88,14 +92,14 @@ class Machinery:
         Raises:
             StatusError: 400, 403, 404 (namespace), 409 (the name is taken), 422.
         """
-        obj = self._new(kind, namespace, body)
+        obj = self._new(kind, namespace, body, options)
         return self._insert(kind, obj, options)
 
-    def _new(self, kind: Kind, namespace: str, body: Obj) -> Obj:
+    def _new(self, kind: Kind, namespace: str, body: Obj, options: WriteOptions) -> Obj:
         check_type(kind, body)
         if meta(body).get("resourceVersion"):
             raise failures.StatusError(500, "", "resourceVersion should not be set on objects to be created")
-        obj = tidied(kind, body)
+        obj = tidied(kind, typed(kind, body, options))
         metadata = obj["metadata"] = dict(obj.get("metadata") or {})
         for field in (*_SERVER_FIELDS, "managedFields", "resourceVersion", "selfLink"):
             metadata.pop(field, None)
@@ -167,11 +171,13 @@ class Machinery:
     ) -> Record:
         """Store `body` in place of `live`; with `owned` its managedFields are already right."""
         self._check_identity(kind, live, body)
-        new = self._carried_over(kind, live.obj, tidied(kind, body), options.subresource)
+        body = tidied(kind, typed(kind, body, options))
+        new = self._carried_over(kind, live.obj, body, options.subresource)
         self._default_update(kind, new, live.obj)
-        raise_invalid(
-            kind, live.obj["metadata"]["name"], update_causes(kind, new, live.obj, options.subresource)
-        )
+        causes = update_causes(kind, new, live.obj, options.subresource)
+        if kind.kind == "ResourceClaim" and options.subresource and options.asker is not None:
+            causes = missing_rights(new, live.obj, options.verb, options.asker) or causes
+        raise_invalid(kind, live.obj["metadata"]["name"], causes)
         if not owned:
             new = with_metadata(new, managedFields=managers_so_far(new, live.obj))
         if same(new, live.obj):
@@ -238,10 +244,15 @@ class Machinery:
         new = patched(kind, live.obj, media_type, patch)
         check_type(kind, new)
         check_name(key[1], new)
+        try:
+            new = typed(kind, new, options)
+        except failures.StatusError as error:
+            raise undecodable_patch(error, patch) from None
         return self._replace(kind, live, new, options), False
 
     def _apply(self, kind: Kind, key: Key, config: Any, options: WriteOptions) -> tuple[Record, bool]:
         check_configuration(kind, key[1], config)
+        check_declared(kind, config)
         live = self.get(kind, key) if self.store.get(kind.resource, key) else None
         manager = Manager(options.manager, "Apply", options.subresource)
         now = timestamp(self.clock())
@@ -256,7 +267,9 @@ class Machinery:
             uid = meta(config)["uid"]
             why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             raise failures.conflict(kind.plural_about(key[1]), why)
-        body = self._new(kind, key[0], with_metadata(config, resourceVersion=None))
+        if options.creating is not None:
+            options.creating()
+        body = self._new(kind, key[0], with_metadata(config, resourceVersion=None), options)
         return self._insert(kind, applied(kind, None, body, manager, force=True, time=now), options), True
 
     # --- delete

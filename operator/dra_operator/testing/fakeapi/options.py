@@ -5,12 +5,13 @@ Called by `http`; `machinery` takes the result. In-process callers (stand-ins, t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
+    from dra_operator.testing.fakeapi.access import Asker
     from dra_operator.testing.fakeapi.objects import Obj
 
 
@@ -22,6 +23,17 @@ class WriteOptions:
     subresource: str = ""
     force: bool = False
     dry_run: bool = False
+    verb: str = "update"
+    asker: Asker | None = None
+    """Who writes, and what else he may do; None for whoever may do everything."""
+    creating: Callable[[], None] | None = None
+    """Called when an apply is about to create; raises 403 if the writer may not."""
+    validation: str = "Ignore"
+    """What becomes of unknown and duplicate fields: Ignore, Warn or Strict."""
+    duplicates: Sequence[str] = ()
+    """Paths of the fields that the body has twice."""
+    warnings: list[str] = field(default_factory=list)
+    """Filled while writing; the answer's Warning headers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +54,7 @@ def write_options(query: Mapping[str, str], user_agent: str, subresource: str) -
         subresource=subresource,
         force=query.get("force") in ("true", "1"),
         dry_run=query.get("dryRun") == "All",
+        validation=query.get("fieldValidation") or "Warn",
     )
 
 

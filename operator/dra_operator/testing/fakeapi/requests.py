@@ -5,6 +5,7 @@ Called by `http`. Knows the path grammar of Kubernetes and nothing of what is do
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +13,13 @@ import msgspec
 import yaml
 
 from dra_operator.testing.fakeapi import failures
+from dra_operator.testing.fakeapi.access import ADMIN, Identity
 from dra_operator.testing.fakeapi.faults import Call
 from dra_operator.testing.fakeapi.objects import Key, decoded
 from dra_operator.testing.fakeapi.patches import APPLY, JSON, MERGE, STRATEGIC
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 _VERBS: Mapping[str, str] = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
@@ -32,6 +34,8 @@ class Target:
     namespace: str = ""
     name: str = ""
     subresource: str = ""
+    who: Identity = ADMIN
+    """Who asks, once the door has found out."""
 
     @property
     def key(self) -> Key:
@@ -103,3 +107,39 @@ def parsed_body(raw: bytes, media_type: str) -> Any:
     if media_type == "application/vnd.kubernetes.protobuf":
         raise failures.no_protobuf()
     raise failures.unsupported_media_type(("application/json", "application/yaml"))
+
+
+class _Twice(dict[str, Any]):
+    """A JSON object in which `fields` occurred more than once."""
+
+    fields: tuple[str, ...] = ()
+
+
+def duplicate_fields(raw: bytes) -> list[str]:
+    """Paths of the fields that a JSON text has twice in one object; none where it is no JSON."""
+    seen: list[_Twice] = []
+
+    def collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = _Twice(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            found.fields = tuple(name for name in found if names.count(name) > 1)
+            seen.append(found)
+        return found
+
+    try:
+        body = json.loads(raw or b"{}", object_pairs_hook=collect)
+    except ValueError:
+        return []
+    return list(_paths_of_twice(body, "")) if seen else []
+
+
+def _paths_of_twice(value: Any, path: str) -> Iterator[str]:
+    if isinstance(value, _Twice):
+        for name in value.fields:
+            yield f"{path}{name}"
+        for name, item in value.items():
+            yield from _paths_of_twice(item, f"{path}{name}.")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _paths_of_twice(item, f"{path.removesuffix('.')}[{index}].")

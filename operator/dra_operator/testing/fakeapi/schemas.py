@@ -1,7 +1,7 @@
 """Structural schemas of custom kinds: defaults and the plain checks.
 
 Called through `strategies`. Of OpenAPI it knows type, required, enum, pattern, bounds of numbers, texts and lists, and defaults.
-CEL validation rules and pruning are left to the real server.
+CEL validation rules are in `schemarules`, pruning is in `structs`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from dra_operator.testing.fakeapi.checks import required, too_many, unsupported, wrong
+from dra_operator.testing.fakeapi.checks import repeated, required, too_long, too_many, unsupported, wrong
 from dra_operator.testing.fakeapi.failures import Cause
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "number": (int, float),
     "boolean": bool,
 }
-_ROOT = frozenset({"apiVersion", "kind", "metadata"})
+_ROOT = frozenset({"apiVersion", "kind"})
 
 
 def fill_defaults(schema: Obj, value: Any) -> None:
@@ -76,9 +76,18 @@ def _check_object(schema: Obj, value: Obj, path: str) -> list[Cause]:
     for name, item in value.items():
         if not path and name in _ROOT:
             continue
+        if not path and name == "metadata":
+            causes += _check_name(properties.get(name) or {}, item)
+            continue
         declared = properties.get(name) or (extra if isinstance(extra, dict) else {})
         causes += check(declared, item, _under(path, name))
     return causes
+
+
+def _check_name(schema: Obj, metadata: Obj) -> list[Cause]:
+    """Of metadata a definition may narrow down the name, nothing else."""
+    declared = (schema.get("properties") or {}).get("name") or {}
+    return check(declared, metadata.get("name"), "metadata.name")
 
 
 def _under(path: str, name: str) -> str:
@@ -93,9 +102,28 @@ def _check_list(schema: Obj, value: list[Any], path: str) -> list[Cause]:
         causes.append(
             wrong(path, len(value), f"{path} in body should have at least {schema['minItems']} items")
         )
+    causes += _check_keys(schema, value, path)
     for index, item in enumerate(value):
         causes += check(schema.get("items") or {}, item, f"{path}[{index}]")
     return causes
+
+
+def _check_keys(schema: Obj, value: list[Any], path: str) -> list[Cause]:
+    """Items of a map are unique by their keys, those of a set as a whole."""
+    match schema.get("x-kubernetes-list-type"):
+        case "map":
+            keys = schema.get("x-kubernetes-list-map-keys") or ()
+            return repeated(
+                path,
+                [
+                    {key: item.get(key) for key in keys if key in item}
+                    for item in value
+                    if isinstance(item, dict)
+                ],
+            )
+        case "set":
+            return repeated(path, value)
+    return []
 
 
 def _check_scalar(schema: Obj, value: Any, path: str) -> list[Cause]:
@@ -122,9 +150,7 @@ def _check_text(schema: Obj, value: str, path: str) -> list[Cause]:
             wrong(path, value, f"{path} in body should be at least {schema['minLength']} chars long")
         )
     if len(value) > schema.get("maxLength", len(value)):
-        causes.append(
-            wrong(path, value, f"{path} in body should be at most {schema['maxLength']} chars long")
-        )
+        causes.append(too_long(path, schema["maxLength"]))
     if "pattern" in schema and not re.search(schema["pattern"], value):
         causes.append(wrong(path, value, f"{path} in body should match '{schema['pattern']}'"))
     return causes

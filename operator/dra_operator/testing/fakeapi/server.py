@@ -1,7 +1,7 @@
 """The embedded API server as a whole: start, stop, ways in.
 
 Used by tests in the same process (`async with FakeApi() as api`), by the demo and by `__main__`. Listens on loopback only, speaks
-plain HTTP and lets everybody do everything.
+plain HTTP and, unless told to guard its door, lets everybody do everything.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Self
 import yaml
 from aiohttp import web
 
+from dra_operator.testing.fakeapi.access import ADMIN, RBAC
+from dra_operator.testing.fakeapi.bootstrap import aggregate, default_roles
 from dra_operator.testing.fakeapi.crds import CRDS, CustomKinds
 from dra_operator.testing.fakeapi.garbage import GarbageCollector
+from dra_operator.testing.fakeapi.guard import OPEN, Guard
 from dra_operator.testing.fakeapi.http import Face
 from dra_operator.testing.fakeapi.kinds import Kinds
 from dra_operator.testing.fakeapi.machinery import Machinery
@@ -45,7 +48,7 @@ class FakeApi:
         clock: what time it is; tests of leases and time-outs may bring their own.
         history: changes kept per resource before watches get 410.
         bookmark_seconds: how often idle watches get a bookmark.
-        compaction_seconds: how often paged lists older than that are forgotten, as etcd's compaction does; None for never.
+        rbac: tokens, impersonation and role-based access control; `kubeconfig` then is the administrator's.
     """
 
     def __init__(
@@ -56,12 +59,14 @@ class FakeApi:
         clock: Clock = utc_now,
         history: int = HISTORY,
         bookmark_seconds: float = BOOKMARK_SECONDS,
-        compaction_seconds: float | None = None,
+        rbac: bool = False,
     ) -> None:
         self.machinery = Machinery(Store(history), Kinds(), clock)
-        self._face = Face(self.machinery, bookmark_seconds=bookmark_seconds)
+        self.guard = Guard(self.machinery.store) if rbac else None
+        door = self.guard or OPEN
+        self._face = Face(self.machinery, bookmark_seconds=bookmark_seconds, door=door)
+        self._admin_token = self.guard.token(ADMIN) if self.guard else "anything"
         self._port = port
-        self._compaction_seconds = compaction_seconds
         self._compactor: asyncio.Task[None] | None = None
         self._runner: web.AppRunner | None = None
         self._soon: list[asyncio.Handle] = []
@@ -115,14 +120,18 @@ class FakeApi:
         self.store.compact()
         self._face.reader.forget()
 
-    def kubeconfig(self) -> str:
-        """A kubeconfig for this server, as YAML."""
+    def compact_every(self, seconds: float) -> None:
+        """From now on forget paged lists that are older than that, as etcd's compaction does; once, on a running server."""
+        self._compactor = asyncio.create_task(self._compact_for_ever(seconds))
+
+    def kubeconfig(self, token: str = "") -> str:
+        """A kubeconfig for this server, as YAML; the administrator's, or that of whoever a token of `guard` is for."""
         name = "fakeapi"
         config = {
             "apiVersion": "v1",
             "kind": "Config",
             "clusters": [{"name": name, "cluster": {"server": self.url}}],
-            "users": [{"name": name, "user": {"token": "anything"}}],
+            "users": [{"name": name, "user": {"token": token or self._admin_token}}],
             "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
             "current-context": name,
         }
@@ -150,10 +159,10 @@ class FakeApi:
         self._listen()
         for name in _FIRST_NAMESPACES:
             self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        if self.guard is not None:
+            self._give_roles()
         for standin in self._standins:
             standin.start(self._later)
-        if self._compaction_seconds:
-            self._compactor = asyncio.create_task(self._compact_for_ever(self._compaction_seconds))
 
     async def stop(self) -> None:
         """End streams, answer what is in flight, close the port."""
@@ -194,6 +203,16 @@ class FakeApi:
         self.store.listen(self._custom.changed, CRDS)
         self.store.listen(lambda change: self._later(lambda: self._custom.establish(change)), CRDS)
         self.store.listen_all(self._changed)
+
+    def _give_roles(self) -> None:
+        """The default roles; those that gather others are kept up to date from then on."""
+        for obj in default_roles():
+            self.create(obj)
+        aggregate(self.machinery)
+        self.store.listen(lambda _: self._later(self._aggregate), (RBAC, "clusterroles"))
+
+    def _aggregate(self) -> None:
+        aggregate(self.machinery)
 
     def _changed(self, change: Change, resource: Resource) -> None:
         if resource == ("", "namespaces") and change.type == "ADDED":

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from dra_operator.testing.fakeapi import schemas
+from dra_operator.testing.fakeapi import schemarules, schemas
 from dra_operator.testing.fakeapi.failures import Cause
 from dra_operator.testing.fakeapi.kinds import DRA, Kind
 from dra_operator.testing.fakeapi.objects import Obj
@@ -131,11 +131,16 @@ def _custom(schema: Obj) -> Strategy:
     def default(obj: Obj, _now: datetime) -> None:
         schemas.fill_defaults(schema, obj)
 
-    def check(obj: Obj) -> list[Cause]:
-        return schemas.check(schema, obj)
+    def compare(new: Obj, old: Obj) -> list[Cause]:
+        causes = schemas.check(schema, new)
+        if not schemarules.has_rules(schema):
+            return causes
+        return (
+            [*causes, schemarules.not_checked()] if causes else list(schemarules.violations(schema, new, old))
+        )
 
-    def compare(new: Obj, _old: Obj) -> list[Cause]:
-        return schemas.check(schema, new)
+    def check(obj: Obj) -> list[Cause]:
+        return compare(obj, {})
 
     return Strategy(
         on_create=default, on_write=default, check_create=check, check_update=compare, check_status=compare,
