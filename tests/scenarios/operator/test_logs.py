@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
+import os
 import signal
+import sys
 from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 
+from dra_operator import __version__
 from dra_operator.app.logs import is_news
 from dra_operator.errors import InvalidObject
 from dra_operator.kube.api import MERGE
@@ -233,10 +237,9 @@ def kubeconfig_with_token(here: World, folder: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("level", ["debug", "info"])
-async def test_every_line_of_a_process_is_json_and_none_shows_the_token(tmp_path: Path, level: str) -> None:
+async def test_every_line_of_a_process_is_json_and_none_shows_the_token(tmp_path: Path) -> None:
     """Through a start, served and waiting pods, a refused token, an outage that Kopf complains of, a bug, and the end."""
-    flags = ("--log-format", "json", "--log-level", level)
+    flags = ("--log-format", "json", "--log-level", "debug")
     async with World(*STOCK) as here:
         here.add(*CLUSTER)
         config = kubeconfig_with_token(here, tmp_path)
@@ -258,6 +261,24 @@ async def test_every_line_of_a_process_is_json_and_none_shows_the_token(tmp_path
     assert all({"time", "level", "message", "logger"} <= entry.keys() for entry in entries)
     assert TOKEN not in operator.log
     loggers = {entry["logger"].partition(".")[0] for entry in entries}
-    assert "dra_operator" in loggers
-    if level == "debug":
-        assert "kopf" in loggers
+    assert loggers >= {"dra_operator", "kopf"}
+
+
+async def test_settings_that_turn_out_to_be_wrong_are_an_error_line_and_status_2(tmp_path: Path) -> None:
+    """Those that only show when they are used, such as a kubeconfig that is not there."""
+    config = tmp_path / "config.yaml"
+    config.write_text(f"kubeconfig: {tmp_path}/missing\nlogFormat: json\n")
+    started = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "dra_operator", "run", "--config", str(config)),
+        env={**os.environ, "DRA_OPERATOR_SETLE_SECONDS": "1"},
+        stderr=asyncio.subprocess.PIPE,
+    )
+    _, log = await started.communicate()
+    first, stray, last = (json.loads(line) for line in log.splitlines())
+    assert started.returncode == 2
+    assert first["message"].startswith(
+        f"dra-operator {__version__}; settings: kubeconfig is {tmp_path}/missing"
+    )
+    assert f"logFormat is json ({config})" in first["message"]
+    assert stray["level"] == "warning"
+    assert last["message"] == f"cannot run: kubeconfig: cannot use {tmp_path}/missing: there is no such file"
