@@ -166,6 +166,11 @@ async def everything(api: Client) -> tuple[list[Obj], list[Obj]]:
     return pods.ok().body["items"], claims.ok().body["items"]
 
 
+async def version(api: Client) -> str:
+    """Kubernetes' version, as the server tells it."""
+    return str((await api.get("/version")).ok().body["gitVersion"])
+
+
 async def policy_is_ready(api: Client, pools: int, patience: float = 60.0) -> None:
     """Wait until the operator allocates from that many pools.
 

@@ -20,6 +20,7 @@ from tests.e2e.harness.components import APISERVER, CONTROLLER_MANAGER, ETCD, KW
 from tests.e2e.harness.operator_process import OperatorProcess, install
 from tests.e2e.harness.waiting import NotInTimeError, wait_until
 
+from . import load
 from .arguments import forget_settings, parser, size_of
 from .figures import ratios
 from .load import LoadError, Timeline, burst, client, create, everything, is_bound, policy_is_ready
@@ -90,26 +91,26 @@ class Plan:
         )
 
 
-def run(plan: Plan, who: str) -> Figures:
-    """One run on a new control plane; its figures.
+def run(plan: Plan, who: str) -> tuple[Figures, str]:
+    """One run on a new control plane; its figures, and the version of Kubernetes.
 
     Raises:
         LoadError, NotInTimeError, StartError, WrongEndError: it failed, or ended wrongly.
     """
     with ControlPlane.start(plan.options) as control_plane:
         server = Server.of_kubeconfig(control_plane.kubeconfig)
-        asyncio.run(_furnish(server, plan))
+        version = asyncio.run(_furnish(server, plan))
         wait_until(
             lambda: control_plane.kubectl.in_namespace(NAMESPACE).find("serviceaccount", "default"),
             f"ServiceAccount {NAMESPACE}/default",
         )
         if who == STOCK:
-            return _measure(control_plane, server, plan, None)
+            return _measure(control_plane, server, plan, None), version
         kubeconfig = install(control_plane)
         with OperatorProcess.start(control_plane, kubeconfig, *plan.flags) as operator:
             asyncio.run(_own(server, plan))
             figures = _measure(control_plane, server, plan, operator)
-            return figures | {"memoryPeak": memory(operator.pid, "VmHWM")}
+            return figures | {"memoryPeak": memory(operator.pid, "VmHWM")}, version
 
 
 def _measure(
@@ -128,10 +129,12 @@ def _measure(
     return {**timeline.figures(), **used, **(counted.per_pod(count) if counted else {})}
 
 
-async def _furnish(server: Server, plan: Plan) -> None:
+async def _furnish(server: Server, plan: Plan) -> str:
+    """All objects but the pods. Returns: the version of Kubernetes."""
     async with client(server) as api:
         for objects in (common(), nodes(plan.size)):
             await create(api, objects, plan.clients)
+        return await load.version(api)
 
 
 async def _own(server: Server, plan: Plan) -> None:
@@ -178,16 +181,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     plan = Plan(size_of(arguments, made), arguments.clients, arguments.timeout, arguments.gogc, more)
     forget_settings()
     runs: dict[str, list[Figures]] = {STOCK: [], OPERATOR: []}
+    versions = {}
     try:
         ensure_binaries()
         before = machine()
         for who in turns(arguments.repeat):
-            runs[who].append(run(plan, who))
+            figures, versions["kubernetes"] = run(plan, who)
+            runs[who].append(figures)
             print(f"{who}: {runs[who][-1]['podsPerSecond']:.1f} pods/s", flush=True)
     except (BuildError, LoadError, NotInTimeError, NotReadyError, StartError, WrongEndError) as error:
         print(f"bench: {error}", *getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
         return 1
-    result = _result(plan, runs, before)
+    result = dataclasses.replace(_result(plan, runs, before), versions=versions)
     write(arguments.json, document(result))
     print(f"\n{table(result)}\n\nwritten to {arguments.json}")
     return 0

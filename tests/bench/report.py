@@ -50,6 +50,7 @@ class Result:
         goals: by figure.
         ratios: by text, of pairs of runs.
         ratio_goals: by the same text.
+        versions: of what is no Python package.
     """
 
     bench: str
@@ -60,15 +61,16 @@ class Result:
     goals: Mapping[str, Goal] = field(default_factory=dict)
     ratios: Mapping[str, Spread] = field(default_factory=dict)
     ratio_goals: Mapping[str, Goal] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
 
 
-def document(result: Result, more_versions: Mapping[str, str] | None = None) -> dict[str, Any]:
+def document(result: Result) -> dict[str, Any]:
     """The JSON document."""
     return {
         "schema": SCHEMA,
         "bench": result.bench,
         "parameters": dict(result.parameters),
-        "versions": {name: version(name) for name in PACKAGES} | dict(more_versions or {}),
+        "versions": {name: version(name) for name in PACKAGES} | dict(result.versions),
         "machine": dict(result.machine),
         "units": {key: TABLE[key].unit for key in TABLE if any(key in run for run in _all(result))},
         "runs": {name: [dict(run) for run in runs] for name, runs in result.runs.items()},

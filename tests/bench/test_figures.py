@@ -97,7 +97,7 @@ def test_bound_is_more_than_released() -> None:
 
 def test_the_document_has_all_that_is_needed_to_compare(tmp_path: Path) -> None:
     path = tmp_path / "new" / "folder" / "a.json"
-    write(path, document(result(), {"kubernetes": "v1.37.2"}))
+    write(path, document(result(versions={"kubernetes": "v1.37.2"})))
     found = json.loads(path.read_text())
     assert found["schema"] == SCHEMA
     assert found["parameters"] == {"pods": 2}

@@ -27,4 +27,5 @@ def test_twenty_pods_by_kube_scheduler_and_by_the_operator(
     assert found["ratios"]["pods/s, operator / stock"]["median"] == pytest.approx(
         ours["podsPerSecond"] / stock["podsPerSecond"]
     )
+    assert found["versions"]["kubernetes"].startswith("v1.37.")
     assert "kube-scheduler" in capsys.readouterr().out
