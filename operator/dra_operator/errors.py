@@ -182,13 +182,14 @@ class FeatureUnsupported(DraError):
 
     Args:
         feature: Kubernetes' name of the feature gate or field.
-        message: what uses it.
+        message: what uses it; kept as `what`.
         claim: `namespace/name`; empty if it is not known.
     """
 
     def __init__(self, feature: str, message: str, *, claim: str = "") -> None:
         super().__init__(f"{message}: {feature} is not supported yet")
         self.feature = feature
+        self.what = message
         self.claim = claim
 
 

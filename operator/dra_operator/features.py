@@ -51,6 +51,30 @@ DEFAULT_1_37 = Features(
 )
 """What a Kubernetes 1.37 control plane runs with by default (real-control-plane, section 4)."""
 
+PLAIN_NAMES: dict[str, str] = {
+    "DRAAdminAccess": "admin access",
+    "DRAConsumableCapacity": "consumable capacity",
+    "DRADerivedAttributes": "derived attributes",
+    "DRADeviceBindingConditions": "binding conditions",
+    "DRADeviceCompatibilityGroups": "compatibility groups",
+    "DRADeviceTaints": "device taints",
+    "DRAExtendedResource": "extended resources",
+    "DRAFractionalCapacityRange": "fractional ranges of capacity",
+    "DRAListTypeAttributes": "attributes with several values",
+    "DRANodeAllocatableResources": "node-allocatable resources of devices",
+    "DRAOptionalNodeOperations": "optional node operations",
+    "DRAPartitionableDevices": "partitionable devices",
+    "DRAPrioritizedList": "prioritized lists",
+}
+"""Gate → what Kubernetes' documentation calls the feature, for users who know no gates."""
+
+
+def feature_name(gate: str) -> str:
+    """A feature as users are told of it: `consumable capacity (DRAConsumableCapacity)`."""
+    plain = PLAIN_NAMES.get(gate)
+    return f"{plain} ({gate})" if plain else gate
+
+
 NOT_BUILT: frozenset[str] = frozenset(
     {
         "admin_access",

@@ -67,12 +67,21 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A device that does not serve a wish; `matches` tells those that meet its selectors, `passes` those that only a taint keeps off."""
+    """A device that does not serve a wish.
+
+    Args:
+        device: which.
+        reason: in words.
+        matches: whether it meets the selectors.
+        passes: whether only a taint keeps it off.
+        unbuilt: whether only a feature keeps it off that the allocator does not have.
+    """
 
     device: DeviceId
     reason: str
     matches: bool
     passes: bool = False
+    unbuilt: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +147,7 @@ class Fits:
 
 def _rejected(device: DeviceId, refusal: Rejection) -> Rejected:
     matches, passes = refusal.why not in _MISMATCHES, refusal.why is Why.TAINT
-    return Rejected(device, in_words(refusal), matches, passes)
+    return Rejected(device, in_words(refusal), matches, passes, refusal.why is Why.NOT_BUILT)
 
 
 def _whole(slice_: ResourceSlice, parts: Mapping[str, SliceFit]) -> SliceFit:

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from dra_operator.errors import CelUnsupported, InvalidClaim
+from dra_operator.features import feature_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +76,8 @@ def invalid_claim(error: InvalidInput) -> str:
 
 def unsupported(error: FeatureUnsupported) -> str:
     """A claim that uses what is not built."""
-    return f"{shortened(str(error), MAX_SENTENCE)}. {DO_WITHOUT}"
+    needs = f"needs {feature_name(error.feature)}, which this release does not allocate"
+    return f"{shortened(error.what, MAX_SENTENCE)}: {needs}. {DO_WITHOUT}"
 
 
 def selector_failed(error: CelError, claim: str = "", path: str = "") -> str:

@@ -182,7 +182,14 @@ class Market:
         text = f"node(s) have too few {'' if lasting else 'free '}devices for {self._label(need)}"
         visible = self._visible(node.name)
         found = tallies(self._census, need, visible, self._inputs.allocated.devices, node_name=node.name)
-        return NodeFinding(node.name, Cause.DEVICES, text, found, lasting=lasting)
+        cause = Cause.FEATURE if lasting and self._lacks_feature(need, visible) else Cause.DEVICES
+        return NodeFinding(node.name, cause, text, found, lasting=lasting)
+
+    def _lacks_feature(self, need: Need, slices: Sequence[ResourceSlice]) -> bool:
+        """Whether some of the devices there would do for the need if a feature of theirs were built."""
+        fits = [self._census.fits(form.wish).by_slice for form in need.forms]
+        found = (by_slice[slice_.metadata.name] for by_slice in fits for slice_ in slices)
+        return any(item.unbuilt for fit in found for item in fit.rejected)
 
     def _conflict(self, node: Node) -> NodeFinding:
         """Why the search failed: it is repeated with somebody listening, which success never pays for."""

@@ -174,6 +174,9 @@ class Cause(Enum):
     DEVICES = "devices"
     """Devices match, but not enough of them are free."""
 
+    FEATURE = "feature"
+    """Devices match, but need a feature that is not built."""
+
     COMBINATION = "combination"
     """Enough devices are free, but not a set that meets all requests and constraints."""
 

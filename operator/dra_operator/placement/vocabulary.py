@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dra_operator.allocator import Why
+from dra_operator.features import feature_name
 
 if TYPE_CHECKING:
     from dra_operator.allocator import Rejection
@@ -22,7 +23,7 @@ _WORDS: Final = {
     Why.NODE: "for other nodes",
     Why.TAINT: "tainted {}",
     Why.CONSTRAINT: "not meeting the constraint {}",
-    Why.NOT_BUILT: "needing {}, which is not supported yet",
+    Why.NOT_BUILT: "needing {}, which this release does not allocate",
     Why.GATE_OFF: "needing {}, which is switched off",
     Why.POOL_INCOMPLETE: "in a pool that its driver is still publishing",
     Why.POOL_INVALID: "in an invalid pool: {}",
@@ -31,7 +32,11 @@ _WORDS: Final = {
 }
 """Words for the reasons of the search; `{}` is the detail."""
 
+_ABOUT_GATES: Final = frozenset({Why.NOT_BUILT, Why.GATE_OFF})
+"""Reasons whose detail is a feature gate."""
+
 
 def in_words(rejection: Rejection) -> str:
     """The vocabulary's word for one reason of the search."""
-    return _WORDS[rejection.why].format(rejection.detail)
+    about_gate = rejection.why in _ABOUT_GATES
+    return _WORDS[rejection.why].format(feature_name(rejection.detail) if about_gate else rejection.detail)

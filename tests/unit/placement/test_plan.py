@@ -376,7 +376,7 @@ def test_a_device_that_uses_a_feature_not_built_is_no_candidate() -> None:
     found = unplaced(placer(world).decide(pod("p", "c")))
 
     assert found.findings[0].tallies[0].rejected == {
-        "needing DRAConsumableCapacity, which is not supported yet": 1
+        "needing consumable capacity (DRAConsumableCapacity), which this release does not allocate": 1
     }
     assert found.verdict is Verdict.NEVER
 

@@ -1,0 +1,69 @@
+"""Manifests such as real drivers' users write, on the embedded server: each gets what its writer meant, or a reason.
+
+The table is `tests/inputs/cases.py`; `tests/e2e/test_real_manifests.py` feeds the same one to a real control plane.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.inputs.cases import CASES, Case, drivers
+from tests.inputs.manifests import CLUSTER_SCOPED, expanded
+from tests.inputs.outcomes import Snapshot, problems
+
+from .objects import policy
+from .world import DRA, World
+
+if TYPE_CHECKING:
+    from .objects import Obj
+
+NAMESPACE = "inputs"
+STANDINS = ("claims", "binding", "kubelet", "gate")
+
+
+def namespace(labels: dict[str, str]) -> Obj:
+    """One whose pods get the gate."""
+    metadata = {"name": NAMESPACE, "labels": {"dra-operator.io/enabled": "true", **labels}}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+
+
+def snapshot(here: World) -> Snapshot:
+    """All that the server holds."""
+    return Snapshot(
+        here.server.objects("pods"),
+        here.server.objects("resourceclaims", DRA),
+        here.server.objects("events"),
+        here.server.objects("resourceslices", DRA),
+    )
+
+
+def ready(obj: Obj) -> Obj:
+    """A node as its kubelet reports it; anything else as it is."""
+    if obj["kind"] != "Node":
+        return obj
+    condition = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
+    return {**obj, "status": {**obj["status"], "conditions": [condition]}}
+
+
+def is_published(obj: Obj) -> bool:
+    """Whether an admin made it long before."""
+    return obj["kind"] in CLUSTER_SCOPED
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+async def test_manifest_gets_what_its_writer_meant(case: Case) -> None:
+    async with World(*STANDINS) as here:
+        here.add(namespace(case.labels), *map(ready, case.fleet()), policy("all", *drivers(case.fleet())))
+        objects = expanded(case.objects())
+        for obj in filter(is_published, objects):
+            here.server.create(obj)
+        await here.start()
+        for obj in objects:
+            if not is_published(obj):
+                here.server.create(obj, NAMESPACE)
+        await here.until(lambda: not problems(case.demands, snapshot(here)), case.id)
+        await here.settle_but_timers()
+        assert problems(case.demands, snapshot(here)) == []
+        assert here.held_twice() == []
