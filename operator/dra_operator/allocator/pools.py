@@ -199,11 +199,17 @@ def _pool(
     if len(everything) != expected:
         return Pool(
             pool_id,
-            problem=Rejection(Why.POOL_INCOMPLETE, f"{len(everything)} of {expected} slices are published"),
+            problem=Rejection(Why.POOL_INCOMPLETE, _miscount(len(everything), expected)),
         )
     names = {slice_.metadata.name for slice_ in relevant}
     others = [slice_ for slice_ in everything if slice_.metadata.name not in names]
     return _validated(pool_id, relevant, others, features)
+
+
+def _miscount(found: int, expected: int) -> str:
+    if found > expected:
+        return f"{found} slices are published, but their spec.pool.resourceSliceCount is {expected}"
+    return f"{found} of {expected} slices are published"
 
 
 def _by_name(slices: Iterable[ResourceSlice]) -> tuple[ResourceSlice, ...]:
@@ -231,12 +237,15 @@ def _validated(
 
 
 def _duplicate_device(slices: Iterable[ResourceSlice]) -> str:
-    seen = set()
+    seen: dict[str, str] = {}
     for slice_ in slices:
-        for device in slice_.spec.devices:
+        for index, device in enumerate(slice_.spec.devices):
             if device.name in seen:
-                return f"duplicate device name {device.name}"
-            seen.add(device.name)
+                place = f"ResourceSlice {slice_.metadata.name} has it in spec.devices[{index}]"
+                return (
+                    f"duplicate device name {device.name}: {place}, ResourceSlice {seen[device.name]} as well"
+                )
+            seen[device.name] = slice_.metadata.name
     return ""
 
 

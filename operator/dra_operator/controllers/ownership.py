@@ -20,7 +20,7 @@ from .clock import to_rfc3339
 from .commit import CLAIM
 from .names import POLICY_FINALIZER
 from .policyfacts import gather
-from .policystatus import conditions, removal, status
+from .policystatus import PROBLEMS, conditions, problems, removal, status, verdicts
 from .rules import POLICY, RULE, is_as_wanted, rule_body, rule_spec, rules_of, wanted_rules
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from dra_operator.model import AllocationPolicyStatus, DeviceId, PoolId, PoolSelector
 
     from .parts import Parts
+    from .policystatus import Verdict
     from .settling import Settling
     from .workqueue import WorkQueue
 
@@ -92,6 +93,8 @@ class PolicyController:
                 self.queue.add(owner.name)
         elif isinstance(subject, ResourceSlice):
             self._mark({subject.pool_id})
+            if change.old is None or change.new is None:
+                self._mark_searching()
         elif isinstance(subject, ResourceClaim):
             self._mark_counts(_pools(change.old) ^ _pools(change.new))
 
@@ -259,7 +262,8 @@ class PolicyController:
     async def _report(self, policy: AllocationPolicy) -> None:
         """Write the status if it changed, and not too often."""
         facts = gather(policy, self._cluster, self._settling, self._parts.features)
-        wanted = status(policy, facts, to_rfc3339(self._parts.clock.now()))
+        found = verdicts(facts)
+        wanted = status(policy, facts, found, to_rfc3339(self._parts.clock.now()))
         decoded = from_object(AllocationPolicy, {"metadata": {}, "status": wanted}).status
         if decoded == policy.status:
             return
@@ -270,6 +274,15 @@ class PolicyController:
             return
         self._written[name] = self._parts.clock.monotonic(), decoded
         await self._access.patch(POLICY, policy, {"status": wanted}, subresource="status")
+        self._tell(policy, found)
+
+    def _tell(self, policy: AllocationPolicy, found: Iterable[Verdict]) -> None:
+        """An event for what is wrong and new; one that all is well for a policy that was warned."""
+        listed = list(found)
+        for verdict in problems(policy, listed):
+            self._parts.recorder.record(POLICY, policy.metadata, verdict.reason, verdict.message)
+        if not any(verdict.reason in PROBLEMS.get(verdict.type, ()) for verdict in listed):
+            self._parts.recorder.relieve(POLICY, policy.metadata, "Mended", listed[0].message)
 
     def _pause(self, name: str) -> float:
         """Seconds until the status of a policy may be written again."""
@@ -291,6 +304,14 @@ class PolicyController:
         written = self._written.get(new.metadata.name)
         known = replace(new.metadata, resource_version=old.metadata.resource_version)
         return written is not None and (known, new.spec, new.status) == (old.metadata, old.spec, written[1])
+
+    def _mark_searching(self) -> None:
+        """Look at the policies that select what is not published: names that are nearly the same may have come or gone."""
+        for name, policy in self._cluster.policies.items():
+            if any(
+                found.type == "PoolsFound" and found.status == "False" for found in policy.status.conditions
+            ):
+                self.queue.add(name)
 
     def _mark_rivals(self, policy: AllocationPolicy) -> None:
         """Look at the policies that may select the same pools: which of them rules may have changed."""

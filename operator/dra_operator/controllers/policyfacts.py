@@ -9,8 +9,10 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from dra_operator.allocator import pool_problem
+from dra_operator.model import OwnedPool, PoolId
 
-from .policystatus import Facts
+from .policyselectors import overlaps, unknown_selectors
+from .policystatus import LISTED, Facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,25 +20,19 @@ if TYPE_CHECKING:
     from dra_operator.allocator import Rejection
     from dra_operator.cluster import Cluster
     from dra_operator.features import Features
-    from dra_operator.model import AllocationPolicy, PoolId
+    from dra_operator.model import AllocationPolicy
 
     from .settling import Settling
 
 
 def gather(policy: AllocationPolicy, cluster: Cluster, settling: Settling, features: Features) -> Facts:
     """The facts about one policy, now."""
-    pools = cluster.pools_of_policy(policy.metadata.name)
-    devices = {
-        slice_.device_id(device)
-        for pool_id in pools
-        for slice_ in cluster.slices.of_pool(pool_id)
-        for device in slice_.spec.devices
-    }
+    pools = [_owned(pool_id, cluster) for pool_id in cluster.pools_of_policy(policy.metadata.name)]
     left = [settling.remaining(policy, selector) for selector in policy.spec.pools]
     return Facts(
         pools=len(pools),
-        devices=len(devices),
-        allocated=sum(1 for device in devices if cluster.holders(device)),
+        devices=sum(pool.devices for pool in pools),
+        allocated=sum(pool.allocated_devices for pool in pools),
         enforced=settling.enforced,
         standing=sum(1 for seconds in left if seconds is not None) if settling.enforced else 0,
         wanted=len(left),
@@ -44,7 +40,25 @@ def gather(policy: AllocationPolicy, cluster: Cluster, settling: Settling, featu
         settle_seconds=settling.seconds,
         refusal=settling.refusals.get(policy.metadata.name, ""),
         elsewhere=_elsewhere(policy, cluster),
-        broken=_broken(pools, cluster, features),
+        broken=_broken((PoolId(pool.driver, pool.name) for pool in pools), cluster, features),
+        listed=tuple(pools[:LISTED]),
+        unknown=tuple(unknown_selectors(policy, cluster)),
+        overlaps=tuple(overlaps(policy, cluster)),
+    )
+
+
+def _owned(pool_id: PoolId, cluster: Cluster) -> OwnedPool:
+    slices = cluster.slices.of_pool(pool_id)
+    devices = {slice_.device_id(device) for slice_ in slices for device in slice_.spec.devices}
+    named = {slice_.spec.node_name for slice_ in slices}
+    named |= {device.node_name for slice_ in slices for device in slice_.spec.devices}
+    return OwnedPool(
+        driver=pool_id.driver,
+        name=pool_id.pool,
+        nodes=sum(1 for name in named if name),
+        slices=len(slices),
+        devices=len(devices),
+        allocated_devices=sum(1 for device in devices if cluster.holders(device)),
     )
 
 

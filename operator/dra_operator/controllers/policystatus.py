@@ -1,7 +1,7 @@
 """The status of an AllocationPolicy, as a pure function of what is known.
 
-Conditions: `Enforced` (rules keep other allocators off), `Settling` (some pool is not allocated from yet), `PoolsUsable` (drivers have
-published them well), `Ready` (the sum). Called by `ownership` with the facts of `policyfacts`; compares nothing and writes nothing.
+Conditions: `Enforced` (rules keep other allocators off), `Settling` (some pool is not allocated from yet), `PoolsFound` (what it selects is
+published), `PoolsUsable` (and published well), `Overlapping` (another policy selects the same), `Ready` (the sum). Called by `ownership` with the facts of `policyfacts`; compares nothing and writes nothing.
 """
 
 from __future__ import annotations
@@ -10,15 +10,31 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dra_operator.allocator import Why
+from dra_operator.model import to_object
+
+from .policyselectors import overlap_text, unknown_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dra_operator.allocator import Rejection
-    from dra_operator.model import AllocationPolicy, Condition, PoolId
+    from dra_operator.model import AllocationPolicy, Condition, OwnedPool, PoolId
+
+    from .policyselectors import Overlap, Unknown
 
 NAMED = 3
 """Pools that a message names; the others are counted."""
+
+LISTED = 32
+"""Pools that the status lists; the others are counted. Arbitrary: what a person reads, and a small object whatever the cluster's size."""
+
+PROBLEMS = {
+    "Enforced": ("TaintRulesNotServed", "RulesRefused"),
+    "PoolsFound": ("NoPools", "PoolsUnknown"),
+    "PoolsUsable": ("PoolIncomplete", "PoolInvalid"),
+    "Overlapping": ("PoolsShared",),
+}
+"""Reasons of conditions that are worth a Warning event on the policy: somebody has to do something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +53,9 @@ class Facts:
         refusal: why the API server does not let us write the rules, in its words; empty if it does.
         elsewhere: pools that the policy selects and an older one rules, by the name of that policy.
         broken: pools that nothing can be had from, and why.
+        listed: the first of the pools.
+        unknown: selectors that match no published pool.
+        overlaps: selectors that match what another policy selects.
     """
 
     pools: int
@@ -50,6 +69,9 @@ class Facts:
     refusal: str = ""
     elsewhere: Mapping[str, int] = field(default_factory=dict)
     broken: Mapping[PoolId, Rejection] = field(default_factory=dict)
+    listed: Sequence[OwnedPool] = ()
+    unknown: Sequence[Unknown] = ()
+    overlaps: Sequence[Overlap] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +123,16 @@ def _ready(facts: Facts, enforced: Verdict, settling: Verdict) -> Verdict:
         text = f"{_elsewhere(facts)}, which is older: one policy rules a pool. Delete one of the two"
         return Verdict("Ready", "False", "OwnedByOtherPolicy", text)
     if not facts.pools:
-        text = "no published pool matches: check driver and pool against kubectl get resourceslices"
-        return Verdict("Ready", "False", "NoPools", text)
+        return Verdict("Ready", "False", "NoPools", unknown_text(facts.unknown))
+    usable = facts.pools - len(facts.broken)
+    if not usable:
+        broken = _usable(facts)
+        return Verdict("Ready", "False", broken.reason, broken.message)
     if not facts.enforced:
         return Verdict("Ready", "True", "NotEnforced", enforced.message)
     more = f"; {_elsewhere(facts)}" if facts.elsewhere else ""
-    text = f"allocating from {_count(facts.pools, 'pool')} with {_count(facts.devices, 'device')}{more}"
+    pools = f"{usable} of {_count(facts.pools, 'pool')}" if facts.broken else _count(facts.pools, "pool")
+    text = f"allocating from {pools} with {_count(facts.devices, 'device')}{more}"
     return Verdict("Ready", "True", "Allocating", text)
 
 
@@ -115,10 +141,13 @@ def _usable(facts: Facts) -> Verdict:
         return Verdict("PoolsUsable", "True", "Complete", "all pools are published completely")
     bad = sorted(facts.broken.items(), key=lambda found: (found[1].why is Why.POOL_INCOMPLETE, found[0]))
     reason = "PoolInvalid" if bad[0][1].why is Why.POOL_INVALID else "PoolIncomplete"
-    named = [f"{pool_id} ({problem.detail})" for pool_id, problem in bad[:NAMED]]
+    named = [f"pool {pool_id} ({problem.detail})" for pool_id, problem in bad[:NAMED]]
     if len(bad) > NAMED:
         named.append(f"and {len(bad) - NAMED} more")
-    text = f"nothing is allocated from {', '.join(named)}: that is up to the driver that publishes them"
+    text = (
+        f"nothing is allocated from {', '.join(named)}: the driver has to publish its ResourceSlices anew, or is still at it; "
+        "pods go on by themselves then"
+    )
     return Verdict("PoolsUsable", "False", reason, text)
 
 
@@ -145,7 +174,40 @@ def verdicts(facts: Facts) -> tuple[Verdict, ...]:
     """The conditions."""
     enforced, settling = _enforced(facts), _settling(facts)
     usable = (_usable(facts),) if facts.pools else ()
-    return (_ready(facts, enforced, settling), enforced, settling, *usable)
+    return (
+        _ready(facts, enforced, settling),
+        enforced,
+        settling,
+        _found(facts),
+        *usable,
+        _overlapping(facts),
+    )
+
+
+def problems(known: AllocationPolicy, found: Iterable[Verdict]) -> list[Verdict]:
+    """What somebody has to do something about and the status does not say yet."""
+    said = {(condition.type, condition.reason, condition.message) for condition in known.status.conditions}
+    return [
+        verdict
+        for verdict in found
+        if verdict.reason in PROBLEMS.get(verdict.type, ())
+        and (verdict.type, verdict.reason, verdict.message) not in said
+    ]
+
+
+def _found(facts: Facts) -> Verdict:
+    if not facts.unknown:
+        return Verdict("PoolsFound", "True", "AllFound", "every entry of spec.pools matches a published pool")
+    nothing = len(facts.unknown) >= facts.wanted
+    return Verdict(
+        "PoolsFound", "False", "NoPools" if nothing else "PoolsUnknown", unknown_text(facts.unknown)
+    )
+
+
+def _overlapping(facts: Facts) -> Verdict:
+    if not facts.overlaps:
+        return Verdict("Overlapping", "False", "NoneShared", "no other policy selects these pools")
+    return Verdict("Overlapping", "True", "PoolsShared", overlap_text(facts.overlaps))
 
 
 def conditions(policy: AllocationPolicy, wanted: Iterable[Verdict], now: str) -> list[dict[str, Any]]:
@@ -169,12 +231,14 @@ def _since(known: Condition | None, verdict: Verdict, now: str) -> str:
     return known.last_transition_time or now if known is not None and same else now
 
 
-def status(policy: AllocationPolicy, facts: Facts, now: str) -> dict[str, Any]:
+def status(policy: AllocationPolicy, facts: Facts, found: Iterable[Verdict], now: str) -> dict[str, Any]:
     """The whole status."""
     return {
         "observedGeneration": policy.metadata.generation,
         "pools": facts.pools,
         "devices": facts.devices,
         "allocatedDevices": facts.allocated,
-        "conditions": conditions(policy, verdicts(facts), now),
+        "ownedPools": [to_object(pool) for pool in facts.listed],
+        "unlistedPools": facts.pools - len(facts.listed),
+        "conditions": conditions(policy, found, now),
     }

@@ -24,7 +24,7 @@ MAX_BYTES: Final = 1024
 MAX_REASONS: Final = 3
 """Device reasons spelled out a request; the rest is counted. Arbitrary: keeps a part readable."""
 
-MAX_TEXT: Final = 160
+MAX_TEXT: Final = 240
 """Characters of one reason, which may hold an expression or an error of a driver. Arbitrary."""
 
 _VERDICTS: Final = {
@@ -55,7 +55,7 @@ _FREEING: Final = {
     Cause.CLAIM: "to go on at once, end the pods that use the claim which is allocated elsewhere, or use another claim",
     Cause.ROOM: "to go on at once, free resources on those nodes",
     Cause.STATE: "to go on at once, uncordon or mend a node",
-    Cause.FAULT: "see the driver of the pool that the message names, which may still be publishing its devices",
+    Cause.FAULT: "the driver of the pool that the message names has to publish its ResourceSlices anew, or is still at it",
 }
 """Advice by cause when waiting helps."""
 
@@ -125,6 +125,9 @@ def _tally_text(tallies: Sequence[DeviceTally], name: str) -> str:
         counts.update(tally.rejected)
     text = f"class {first.device_class}, {wanted}, {sum(tally.seen for tally in tallies)} devices seen"
     reasons = _counted(counts)
+    free = sum(tally.seen for tally in tallies) - counts.total()
+    if reasons and free > 0:
+        reasons += f", {free} free"
     prefix = f"{name}: " if name else ""
     return f"{prefix}{text}: {reasons}" if reasons else f"{prefix}{text}"
 

@@ -86,6 +86,7 @@ from .policy import (
     AllocationPolicy,
     AllocationPolicySpec,
     AllocationPolicyStatus,
+    OwnedPool,
     PoolSelector,
 )
 
@@ -143,6 +144,7 @@ __all__ = [  # what the other packages use
     "NodeStatus",
     "ObjectMeta",
     "OpaqueConfiguration",
+    "OwnedPool",
     "OwnerReference",
     "Pod",
     "PodAffinityTerms",

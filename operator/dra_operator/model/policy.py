@@ -30,13 +30,26 @@ class AllocationPolicySpec(Value, frozen=True):
     order: str = "FirstFit"
 
 
+class OwnedPool(Value, frozen=True):
+    """One pool that a policy rules, in its status; `nodes` counts those that its slices and devices name."""
+
+    driver: str = ""
+    name: str = ""
+    nodes: int = 0
+    slices: int = 0
+    devices: int = 0
+    allocated_devices: int = 0
+
+
 class AllocationPolicyStatus(Value, frozen=True):
-    """What the operator reports: counts of pools and devices, conditions."""
+    """What the operator reports: counts of pools and devices, the first pools, how many are not listed, conditions."""
 
     observed_generation: int = 0
     pools: int = 0
     devices: int = 0
     allocated_devices: int = 0
+    owned_pools: tuple[OwnedPool, ...] = ()
+    unlisted_pools: int = 0
     conditions: tuple[Condition, ...] = ()
 
 

@@ -96,7 +96,10 @@ def test_pools_and_requests_have_reasons_of_their_own() -> None:
         allocate(inputs([incomplete, *twice]), claim(request("r", "nic")), reporter=collector)
     assert collector.pools == {
         PoolId(DRIVER, "n1"): Rejection(Why.POOL_INCOMPLETE, "1 of 2 slices are published"),
-        PoolId("nic.dra.test", "n1"): Rejection(Why.POOL_INVALID, "duplicate device name x"),
+        PoolId("nic.dra.test", "n1"): Rejection(
+            Why.POOL_INVALID,
+            "duplicate device name x: ResourceSlice b has it in spec.devices[0], ResourceSlice a as well",
+        ),
     }
 
 

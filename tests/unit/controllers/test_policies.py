@@ -8,10 +8,24 @@ import pytest
 
 from dra_operator.allocator import Rejection, Why
 from dra_operator.cluster import Cluster
-from dra_operator.controllers.policystatus import Facts, status, verdicts
+from dra_operator.controllers.policyselectors import (
+    Overlap,
+    Unknown,
+    overlap_text,
+    overlaps,
+    unknown_selectors,
+)
+from dra_operator.controllers.policystatus import Facts, problems, status, verdicts
 from dra_operator.controllers.rules import is_as_wanted, rule_body, rule_spec
 from dra_operator.controllers.settling import Settling
-from dra_operator.model import AllocationPolicy, DeviceTaintRule, PoolId, PoolSelector, from_object
+from dra_operator.model import (
+    AllocationPolicy,
+    DeviceTaintRule,
+    PoolId,
+    PoolSelector,
+    ResourceSlice,
+    from_object,
+)
 
 from .clocks import HandClock
 
@@ -201,6 +215,9 @@ def test_without_taint_rules_or_other_allocators_there_is_nothing_to_wait_for() 
     assert settling(cluster, clock, everything_is_ours=True).allocatable(PoolId("other", "n1"))
 
 
+TYPO = Unknown(0, "gpu.exmple.com", "", "gpu.example.com", is_driver_known=False)
+
+
 def facts(**changes: Any) -> Facts:
     known: dict[str, Any] = {
         "pools": 2, "devices": 16, "allocated": 3, "enforced": True, "standing": 1, "wanted": 1, "settling": 0, "settle_seconds": 15.0,
@@ -225,7 +242,13 @@ def facts(**changes: Any) -> Facts:
         ({"pools": 0, "elsewhere": {"ex": 2}}, {"Ready": "OwnedByOtherPolicy", "PoolsUsable": None}),
         ({"elsewhere": {"ex": 2}}, {}),
         ({"broken": {POOL: INCOMPLETE}}, {"PoolsUsable": "PoolIncomplete"}),
-        ({"broken": {POOL: INCOMPLETE, OTHER: INVALID}}, {"PoolsUsable": "PoolInvalid"}),
+        (
+            {"broken": {POOL: INCOMPLETE, OTHER: INVALID}},
+            {"PoolsUsable": "PoolInvalid", "Ready": "PoolInvalid"},
+        ),
+        ({"unknown": [TYPO]}, {"Ready": "Allocating", "PoolsFound": "NoPools"}),
+        ({"unknown": [TYPO], "wanted": 2, "standing": 2}, {"PoolsFound": "PoolsUnknown"}),
+        ({"overlaps": [Overlap(0, "older", rules=False, pools=2)]}, {"Overlapping": "PoolsShared"}),
         (
             {"enforced": False, "standing": 0},
             {"Ready": "NotEnforced", "Enforced": "TaintRulesNotServed"},
@@ -237,7 +260,9 @@ def test_conditions_say_what_is(changes: dict[str, Any], expected: dict[str, str
         "Ready": "Allocating",
         "Enforced": "RulesInPlace",
         "Settling": "Settled",
+        "PoolsFound": "AllFound",
         "PoolsUsable": "Complete",
+        "Overlapping": "NoneShared",
     }
     reasons = {name: reason for name, reason in (well | expected).items() if reason}
     assert {verdict.type: verdict.reason for verdict in verdicts(facts(**changes))} == reasons
@@ -258,21 +283,100 @@ def test_broken_pools_are_named_up_to_three_the_invalid_first() -> None:
     pools = {PoolId("d", f"p{number}"): INCOMPLETE for number in range(4)} | {OTHER: INVALID}
     text = message("PoolsUsable", broken=pools)
     assert text == (
-        "nothing is allocated from gpu.example.com/n2 (duplicate device name gpu-0), d/p0 (1 of 2 slices are published), "
-        "d/p1 (1 of 2 slices are published), and 2 more: that is up to the driver that publishes them"
+        "nothing is allocated from pool gpu.example.com/n2 (duplicate device name gpu-0), pool d/p0 (1 of 2 slices are published), "
+        "pool d/p1 (1 of 2 slices are published), and 2 more: the driver has to publish its ResourceSlices anew, or is still at it; "
+        "pods go on by themselves then"
+    )
+    assert message("Ready", pools=6, broken=pools) == "allocating from 1 of 6 pools with 16 devices"
+
+
+def test_selectors_that_hit_nothing_are_named_with_what_was_meant() -> None:
+    pool = Unknown(3, "gpu.example.com", "n7", "", is_driver_known=True)
+    assert message("PoolsFound", unknown=[TYPO, pool]) == (
+        "spec.pools[0].driver: no ResourceSlice of driver gpu.exmple.com is published (did you mean gpu.example.com?); "
+        "spec.pools[3].pool: driver gpu.example.com publishes no pool n7. Correct it or start the driver: the policy goes on by itself "
+        "(see kubectl get resourceslices)"
     )
 
 
+def test_policies_that_overlap_name_each_other_and_the_one_that_rules() -> None:
+    cluster = Cluster()
+    for name, created, pool in (
+        ("old", "2026-01-01", ""),
+        ("new", "2026-01-02", "n1"),
+        ("far", "2026-01-03", "n9"),
+    ):
+        meta = {
+            "name": name,
+            "uid": name,
+            "creationTimestamp": f"{created}T00:00:00Z",
+            "resourceVersion": "1",
+        }
+        spec = {"pools": [{"driver": "nic.example.com"}, {"driver": "gpu.example.com", "pool": pool}]}
+        spec["pools"] = spec["pools"] if name == "old" else spec["pools"][1:]
+        cluster.apply("ADDED", from_object(AllocationPolicy, {"metadata": meta, "spec": spec}))
+    for node in ("n1", "n2"):
+        cluster.apply("ADDED", published(node))
+    old, new = (list(overlaps(cluster.policies[name], cluster)) for name in ("old", "new"))
+
+    assert old == [Overlap(1, "far", rules=True, pools=0), Overlap(1, "new", rules=True, pools=1)]
+    assert new == [Overlap(0, "old", rules=False, pools=1)]
+    assert overlap_text(new) == (
+        "spec.pools[0]: AllocationPolicy old selects the same, 1 published pool, and that one rules them. One policy rules a pool, "
+        "the oldest: take the pools out of all others"
+    )
+
+
+def test_names_that_are_nearly_published_are_proposed() -> None:
+    cluster = Cluster()
+    cluster.apply("ADDED", published("node-1"))
+    spec = {
+        "pools": [
+            {"driver": "gpu.exmple.com"},
+            {"driver": "gpu.example.com", "pool": "node1"},
+            {"driver": "x.y"},
+        ]
+    }
+    cluster.apply(
+        "ADDED",
+        from_object(AllocationPolicy, {"metadata": {"name": "p", "resourceVersion": "1"}, "spec": spec}),
+    )
+
+    found = list(unknown_selectors(cluster.policies["p"], cluster))
+
+    assert [(item.index, item.meant) for item in found] == [(0, "gpu.example.com"), (1, "node-1"), (2, "")]
+
+
+def test_only_news_are_worth_an_event() -> None:
+    wrong = verdicts(facts(unknown=[TYPO]))
+    said = status(policy(), facts(), wrong, "2026-11-01T12:00:00Z")
+    known = from_object(AllocationPolicy, {"metadata": {"name": "gpus"}, "status": said})
+
+    assert [found.reason for found in problems(policy(), wrong)] == ["NoPools"]
+    assert problems(known, wrong) == []
+
+
+def published(node: str) -> ResourceSlice:
+    """A slice of the GPU driver."""
+    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "gpu.example.com", "nodeName": node, "pool": pool, "devices": [{"name": "gpu-0"}]}
+    meta = {"name": f"{node}-gpu", "uid": f"slice-{node}", "resourceVersion": "1"}
+    return from_object(ResourceSlice, {"metadata": meta, "spec": spec})
+
+
 def test_the_transition_time_moves_only_with_the_status() -> None:
-    first = status(policy(), facts(settling=1), "2026-11-01T12:00:00Z")
+    young = facts(settling=1)
+    first = status(policy(), young, verdicts(young), "2026-11-01T12:00:00Z")
     known = from_object(AllocationPolicy, {"metadata": {"name": "gpus", "generation": 1}, "status": first})
     later = {
         item["type"]: item["lastTransitionTime"]
-        for item in status(known, facts(), "2026-11-01T12:00:15Z")["conditions"]
+        for item in status(known, facts(), verdicts(facts()), "2026-11-01T12:00:15Z")["conditions"]
     }
     assert later == {
         "Ready": "2026-11-01T12:00:15Z",
         "Enforced": "2026-11-01T12:00:00Z",
         "Settling": "2026-11-01T12:00:15Z",
+        "PoolsFound": "2026-11-01T12:00:00Z",
         "PoolsUsable": "2026-11-01T12:00:00Z",
+        "Overlapping": "2026-11-01T12:00:00Z",
     }

@@ -59,7 +59,7 @@ def test_alternatives_of_a_prioritized_list_are_told_apart() -> None:
 
     assert (
         "(r/big: class gpu.example.com, 1 wanted, 8 devices seen: 8 in use; "
-        "r/small: class gpu.example.com, 1 wanted, 8 devices seen: 2 in use)"
+        "r/small: class gpu.example.com, 1 wanted, 8 devices seen: 2 in use, 6 free)"
     ) in explain(Unplaced(1, (finding,))).message
 
 
