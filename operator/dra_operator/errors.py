@@ -144,12 +144,14 @@ class Spot:
         path: in that object, or in the request if `ref` is empty.
         device: `driver/pool/device`; empty if the expression fails on none in particular.
         detail: the failure itself.
+        bare: whether that device publishes neither attributes nor capacities.
     """
 
     ref: str
     path: str
     device: str
     detail: str
+    bare: bool = False
 
 
 class CelError(DraError):

@@ -111,7 +111,7 @@ def test_policy_gets_its_defaults(workspace: Workspace, operator_kubeconfig: Pat
     ("spec", "message"),
     [
         ({"pools": []}, "should have at least 1 items"),
-        ({"pools": [{"driver": "GPU"}]}, "driver must be a DNS subdomain"),
+        ({"pools": [{"driver": "gpu_1"}]}, "driver must be a DNS subdomain"),
         ({"pools": [{"driver": "gpu.example.com", "pool": "a//b"}]}, "pool must consist of DNS subdomains"),
         ({"pools": [{"driver": "gpu.example.com"}], "order": "Random"}, "Unsupported value"),
     ],

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .manifests import HERE, Object, documents
-from .outcomes import Aligned, Apart, Configured, Demand, Holds, Named, Serves, Shared, Waits
+from .outcomes import Aligned, Apart, Configured, Demand, Holds, Named, Serves, Shared, Told, Waits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,6 +35,8 @@ class Case:
         demands: all of which hold in the end.
         needs: the feature that it would need; empty if it is served.
         labels: of the namespace.
+        embedded: whether the embedded server has all that it takes.
+        lenient: whether the user switched kubectl's validation off.
     """
 
     file: str
@@ -43,6 +45,8 @@ class Case:
     demands: tuple[Demand, ...]
     needs: str = ""
     labels: dict[str, str] = field(default_factory=dict)
+    embedded: bool = True
+    lenient: bool = False
 
     @property
     def id(self) -> str:
@@ -183,6 +187,12 @@ NVIDIA = (
     Case(
         "nvidia/no-such-product.yaml", "a100-efa", "a product that nobody has",
         (Waits("vain", "AllocationFailed", ("NO-SUCH-GPU", "Waiting will not help")),), "such a device",
+    ),
+    Case(
+        "nvidia/extended-resource.yaml", "a100-indexed", "an extended resource that a class stands for",
+        (Told("as-ever", "ExtendedResource", ("nvidia.com/gpu", "gpu.nvidia.com", "ResourceClaim")),),
+        "extended resources (DRAExtendedResource)",
+        embedded=False,
     ),
     Case(
         "nvidia/gb200-near-nic.yaml", "gb200", "a GPU by bus id and a NIC of its NUMA node",
@@ -358,4 +368,22 @@ OTHERS = (
     Case("rbln/both.yaml", "npus", "two NPUs for one pod", (Serves("greedy", {"npus": 2}),)),
 )  # fmt: skip
 
-CASES = (*NVIDIA, *EXAMPLE, *OTHERS)
+TRAPS = (
+    Case(
+        "traps/limits.yaml", "limits", "names at their limits, text beyond ASCII, odd amounts, nulls",
+        (Serves("exact", {"r" * 63: 1}), Named("exact", "r" * 63, ("a" * 63,))),
+    ),
+    Case("traps/upper.yaml", "upper", "a driver's name in upper case", (Serves("loud", {"gpu": 1}),)),
+    Case(
+        "traps/no-attributes.yaml", "no-attributes", "devices in a v1beta1 body under a v1 header, applied unchecked",
+        (
+            Serves("easy", {"card": 1}),
+            Waits("picky", "SelectorFailed", ("no such key", "publishes no attributes")),
+        ),
+        "attributes, which the API server dropped",
+        lenient=True,
+    ),
+)  # fmt: skip
+"""Input that is odd, or wrong in a way that servers let pass."""
+
+CASES = (*NVIDIA, *EXAMPLE, *OTHERS, *TRAPS)

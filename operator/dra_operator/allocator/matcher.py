@@ -142,7 +142,8 @@ def _located(error: CelError, place: _Place, candidate: Candidate) -> CelError:
     owner, where = place.owner, f"{place.owner.label}: selector #{place.number}"
     path = f"{owner.path}selectors[{place.number}].cel.expression"
     is_general = isinstance(error, CelCompileError)
-    spot = Spot(owner.ref, path, "" if is_general else str(candidate.id), str(error))
+    is_bare = not is_general and not candidate.device.attributes and not candidate.device.capacity
+    spot = Spot(owner.ref, path, "" if is_general else str(candidate.id), str(error), is_bare)
     match error:
         case CelCompileError():
             return CelCompileError(f"{where}: CEL compile error: {error}", spot)

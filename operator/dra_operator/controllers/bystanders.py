@@ -71,6 +71,8 @@ class BystanderWatch:
         """Tell a pod once that it waits for devices of ours. One that we released has its claims allocated."""
         if pod.uid in self._told or not _waits_past_the_gate(pod):
             return
+        if _is_unschedulable(pod) and pod.status.extended_resource_claim_status is None:
+            self._tell_of_extended_resource(pod)
         for claim in claims_of(self._cluster, pod):
             pool_id = None if self._is_taken_care_of(claim) else self._placer.wanted_of_ours(claim)
             if pool_id is None:
@@ -83,6 +85,20 @@ class BystanderWatch:
             )
             self._recorder.record(POD, pod.metadata, "NotGated", text)
             return
+
+    def _tell_of_extended_resource(self, pod: Pod) -> None:
+        """Only kube-scheduler makes the claim behind an extended resource, and our mark keeps it off our pools."""
+        found = self._placer.extended_of_ours(pod)
+        if found is None:
+            return
+        self._told.add(pod.uid)
+        resource, class_name, pool_id = found
+        text = (
+            f"spec.containers ask for the extended resource {resource}, which stands for DeviceClass {class_name}, and its devices are of "
+            f"pools that dra-operator owns, such as {pool_id}: extended resources (DRAExtendedResource) are kube-scheduler's to serve, "
+            "and this release does not. Ask for the devices by a ResourceClaim of that class, or take the pool out of the AllocationPolicy"
+        )
+        self._recorder.record(POD, pod.metadata, "ExtendedResource", text)
 
     def _is_taken_care_of(self, claim: ResourceClaim) -> bool:
         """Whether the claim is allocated, or will be for a pod at our gate, where other words are told."""
@@ -108,7 +124,15 @@ class BystanderWatch:
 def _waits_past_the_gate(pod: Pod) -> bool:
     is_pending = not (pod.spec.node_name or pod.is_done or pod.metadata.deletion_timestamp)
     is_held = bool(pod.gate_names) or pod.spec.scheduler_name == SCHEDULER_NAME
-    return is_pending and not is_held and bool(pod.spec.resource_claims)
+    return is_pending and not is_held and (bool(pod.spec.resource_claims) or _is_unschedulable(pod))
+
+
+def _is_unschedulable(pod: Pod) -> bool:
+    """Whether kube-scheduler has looked for a place and found none."""
+    return any(
+        condition.type == "PodScheduled" and condition.reason == "Unschedulable"
+        for condition in pod.status.conditions
+    )
 
 
 def _tolerates_mark(result: DeviceRequestAllocationResult) -> bool:

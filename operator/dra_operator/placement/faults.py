@@ -39,6 +39,9 @@ DO_WITHOUT: Final = (
 EDIT_CLASS: Final = "Correct the class: the pod goes on by itself"
 """The next step for a selector of a class, which can be edited."""
 
+NO_ATTRIBUTES: Final = "That device publishes no attributes at all: look at its ResourceSlice, which may have been written for another version of the API"
+"""What the API server makes of a v1beta1 body under a v1 header: it drops what it does not know."""
+
 _COMPILE_FAULT: Final = re.compile(
     r"compilation failed: ERROR: <input>:(\d+):(\d+): (.*?)\n \| (.*?)\n", re.DOTALL
 )
@@ -104,6 +107,8 @@ def selector_fault(error: CelError, claim: str = "", path: str = "") -> str:
     detail = shortened(plain_cel(spot.detail))
     if isinstance(error, CelUnsupported):
         return f"{where}: {detail}"
+    if spot.bare:
+        detail = f"{detail}. {NO_ATTRIBUTES}"
     return f"{where}: fails on device {spot.device}: {detail}" if spot.device else f"{where}: {detail}"
 
 

@@ -94,7 +94,7 @@ class Rules:
 
     def _unknown(self, claim: ResourceClaim) -> Ruling:
         """The first form of a request of which nobody can tell whose it is, with the place of the selector."""
-        asked = ((path, name, self._wish(wish_of(form))) for path, name, form in forms(claim))
+        asked = ((path, name, self.wish(wish_of(form))) for path, name, form in forms(claim))
         path, name, ruling = next(found for found in asked if found[2].error is not None)
         assert ruling.error is not None
         text = (
@@ -105,7 +105,7 @@ class Rules:
 
     def request(self, request: DeviceRequest) -> Ruling:
         """Whose a request is; of a prioritized list, the first alternative with the strongest say."""
-        rulings = [self._wish(wish_of(alternative)) for _, alternative in alternatives(request)]
+        rulings = [self.wish(wish_of(alternative)) for _, alternative in alternatives(request)]
         matched = [ruling for ruling in rulings if ruling.pool is not None or ruling.side is Side.UNKNOWN]
         for side in (Side.OURS, Side.UNKNOWN, Side.THEIRS):
             found = next((ruling for ruling in matched if ruling.side is side), None)
@@ -118,7 +118,8 @@ class Rules:
         owned = any(self.owns(result.device_id.pool_id) for result in allocation.devices.results)
         return Side.OURS if owned or self._replace else Side.THEIRS
 
-    def _wish(self, wish: Wish) -> Ruling:
+    def wish(self, wish: Wish) -> Ruling:
+        """Whose one form of a request is."""
         ruling = self._known.get(wish)
         if ruling is None:
             ruling = self._known[wish] = self._rule(wish)

@@ -19,7 +19,7 @@ from dra_operator.features import DEFAULT_1_37
 from dra_operator.model import OWNED_TAINT
 
 from .candidates import needs_of
-from .census import Census
+from .census import Census, Wish
 from .diagnosis import Diagnosis
 from .faults import invalid_claim, selector_failed, unsupported
 from .intake import Intake
@@ -28,7 +28,7 @@ from .nodes import node_reason
 from .options import PlacementOptions
 from .outcomes import Allocate, Cause, Effort, NodeFinding, Plan, Refuse, Unplaced, Wait
 from .ownership import Rules, Side
-from .resources import demand_of, dra_resource_names
+from .resources import classes_by_resource, demand_of, dra_resource_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -117,6 +117,23 @@ class Placer:
         self._refresh()
         ruling = self._rules.claim(claim)
         return ruling.pool if ruling.side is Side.OURS else None
+
+    def extended_of_ours(self, pod: Pod) -> tuple[str, str, PoolId] | None:
+        """An extended resource that the pod asks for and only devices of ours can be behind: its name, the class, a pool.
+
+        None if there is none, or if a device plugin offers the resource on some node.
+        """
+        self._refresh()
+        wanted = demand_of(pod).resources
+        for name, class_name in classes_by_resource(self._cluster.classes.values()).items():
+            if name not in wanted or any(
+                name in node.status.allocatable for node in self._cluster.nodes.values()
+            ):
+                continue
+            ruling = self._rules.wish(Wish(class_name, (), ()))
+            if ruling.side is Side.OURS and ruling.pool is not None:
+                return name, class_name, ruling.pool
+        return None
 
     # --- following the model
 

@@ -48,6 +48,13 @@ def dra_resource_names(classes: Collection[DeviceClass]) -> frozenset[str]:
     return frozenset(explicit | {IMPLICIT_PREFIX + item.metadata.name for item in classes})
 
 
+def classes_by_resource(classes: Collection[DeviceClass]) -> dict[str, str]:
+    """Extended resource → name of the class that kube-scheduler takes devices of for it."""
+    implicit = {IMPLICIT_PREFIX + item.metadata.name: item.metadata.name for item in classes}
+    named = {item.spec.extended_resource_name or "": item.metadata.name for item in classes}
+    return {name: class_name for name, class_name in (named | implicit).items() if name}
+
+
 def resource_reason(
     demand: Demand, node: Node, usage: NodeUsage, dra_resources: Collection[str]
 ) -> str | None:

@@ -89,3 +89,60 @@ async def test_a_pod_at_another_gate_too_is_told_what_it_waits_for() -> None:
 
     assert event["type"] == "Normal"
     assert event["message"].startswith("waits for gate foo.io/wait in spec.schedulingGates, which another")
+
+
+def asking_for(name: str, resource: str) -> dict[str, Any]:
+    """A pod without claims that asks for one of an extended resource."""
+    made = pod(name, gates=())
+    del made["spec"]["resourceClaims"]
+    made["spec"]["containers"][0]["resources"] = {"limits": {resource: "1"}, "requests": {resource: "1"}}
+    return made
+
+
+UNSCHEDULABLE = {
+    "status": {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}
+}
+
+
+async def test_a_pod_with_an_extended_resource_that_stands_for_devices_of_ours_is_told() -> None:
+    """By the class's name for it and by the implicit one; kube-scheduler would have to make the claim, and our mark keeps it off."""
+    named = device_class()
+    named["spec"]["extendedResourceName"] = "example.com/gpu"
+    cluster = (node("n1"), slice_("n1", 2), named, policy())
+    async with world(objects=cluster) as here:
+        resources = ("example.com/gpu", "deviceclass.resource.kubernetes.io/gpu")
+        for number, resource in enumerate(resources):
+            here.add(asking_for(f"p{number}", resource))
+            await here.patch("pod", f"p{number}", UNSCHEDULABLE, "status")
+        await here.until(lambda: all(here.messages("ExtendedResource", f"p{n}") for n in (0, 1)))
+        for number, resource in enumerate(resources):
+            (text,) = here.messages("ExtendedResource", f"p{number}")
+            assert f"extended resource {resource}, which stands for DeviceClass gpu" in text
+            assert f"such as {DRIVER}/n1" in text
+            assert "by a ResourceClaim of that class" in text
+
+
+async def test_a_pod_whose_extended_resource_others_serve_is_not_told() -> None:
+    """A device plugin offers it on some node, or the class's devices are kube-scheduler's."""
+    plugged, theirs = device_class(), device_class("nic", OTHER)
+    plugged["spec"]["extendedResourceName"] = "example.com/gpu"
+    theirs["spec"]["extendedResourceName"] = "example.com/nic"
+    with_plugin = node("n2")
+    with_plugin["status"]["allocatable"] = {**with_plugin["status"]["allocatable"], "example.com/gpu": "4"}
+    cluster = (
+        node("n1"),
+        with_plugin,
+        slice_("n1", 2),
+        slice_("n1", 2, OTHER),
+        plugged,
+        theirs,
+        policy(),
+        template(),
+    )
+    async with world("claims", objects=cluster) as here:
+        for name, resource in (("plugin", "example.com/gpu"), ("stock", "example.com/nic")):
+            here.add(asking_for(name, resource))
+            await here.patch("pod", name, UNSCHEDULABLE, "status")
+        here.add(pod("lost", by_template("gpu"), gates=()))
+        await here.until(lambda: here.messages("NotGated", "lost"))
+        assert here.messages("ExtendedResource", "plugin") == here.messages("ExtendedResource", "stock") == []

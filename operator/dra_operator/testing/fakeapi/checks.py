@@ -111,6 +111,11 @@ def dns_subdomain(path: str, value: Any, limit: int = 253) -> list[Cause]:
     return [] if _SUBDOMAIN.fullmatch(value) else [wrong(path, value, _SUBDOMAIN_HELP)]
 
 
+def driver_name(path: str, value: Any) -> list[Cause]:
+    """RFC 1123 subdomain of at most 63 characters in any case: the real server only warns of upper case."""
+    return dns_subdomain(path, value.lower() if isinstance(value, str) else value, 63)
+
+
 def pool_name(path: str, value: Any) -> list[Cause]:
     """Subdomains separated by slashes, at most 253 characters (cp V-54, V-90)."""
     if not value:

@@ -133,7 +133,7 @@ class _Reader:
 
     def _quantity(self, value: Any) -> str:
         try:
-            return _canonical_quantity(value if isinstance(value, str) else repr(value))
+            return _canonical_quantity(value.strip() if isinstance(value, str) else repr(value))
         except InvalidQuantity:
             pattern = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
             raise self._unusable(f"quantities must match the regular expression '{pattern}'") from None

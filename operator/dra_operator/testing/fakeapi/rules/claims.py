@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dra_operator.testing.fakeapi.checks import (
     dns_label,
     dns_subdomain,
+    driver_name,
     immutable,
     label_key,
     label_value,
@@ -39,11 +40,16 @@ def default_claim_spec(spec: Obj) -> None:
     """Fill in allocationMode, count and toleration operators, in place (cp V-11 to V-13)."""
     for request in dicts(dig(spec, "devices", "requests")):
         for details in (*dicts([request.get("exactly")]), *dicts(request.get("firstAvailable"))):
-            mode = details.setdefault("allocationMode", "ExactCount")
+            mode = details["allocationMode"] = details.get("allocationMode") or "ExactCount"
             if mode == "ExactCount" and not details.get("count"):
                 details["count"] = 1
-            for toleration in dicts(details.get("tolerations")):
-                toleration.setdefault("operator", "Equal")
+            default_tolerations(details)
+
+
+def default_tolerations(holder: Obj) -> None:
+    """Operators of the tolerations of a request, or of a result that they were copied to, in place (cp V-13)."""
+    for toleration in dicts(holder.get("tolerations")):
+        toleration["operator"] = toleration.get("operator") or "Equal"
 
 
 def references(claim: Obj) -> set[str]:
@@ -208,7 +214,7 @@ def check_config(config: Obj, known: set[str] | None, path: str) -> list[Cause]:
     opaque = config.get("opaque")
     if opaque is None:
         return [*causes, required(f"{path}.opaque")]
-    causes += dns_subdomain(f"{path}.opaque.driver", opaque.get("driver"), 63)
+    causes += driver_name(f"{path}.opaque.driver", opaque.get("driver"))
     parameters = opaque.get("parameters")
     if parameters is None:
         causes.append(required(f"{path}.opaque.parameters"))

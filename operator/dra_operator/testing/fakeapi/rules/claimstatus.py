@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from dra_operator.testing.fakeapi.checks import (
     dns_label,
     dns_subdomain,
+    driver_name,
     duplicate,
     forbidden,
     pool_name,
@@ -130,7 +131,7 @@ def _check_allocation(claim: Obj, allocation: Obj) -> list[Cause]:
 
 def _check_result(result: Obj, known: set[str], path: str) -> list[Cause]:
     causes = check_reference(result.get("request"), known, f"{path}.request")
-    causes += dns_subdomain(f"{path}.driver", result.get("driver"), 63)
+    causes += driver_name(f"{path}.driver", result.get("driver"))
     causes += pool_name(f"{path}.pool", result.get("pool"))
     causes += dns_label(f"{path}.device", result.get("device"))
     share = result.get("shareID")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dra_operator.testing.fakeapi.checks import (
     dns_label,
-    dns_subdomain,
+    driver_name,
     immutable,
     label_key,
     label_value,
@@ -67,7 +67,7 @@ def check_slice(obj: Obj) -> list[Cause]:
     """A slice, new or changed."""
     spec = obj.get("spec") or {}
     pool = spec.get("pool") or {}
-    causes = dns_subdomain("spec.driver", spec.get("driver"), 63)
+    causes = driver_name("spec.driver", spec.get("driver"))
     causes += pool_name("spec.pool.name", pool.get("name"))
     if pool.get("resourceSliceCount", 0) < 1:
         count = pool.get("resourceSliceCount", 0)
@@ -157,9 +157,7 @@ def check_slice_update(new: Obj, old: Obj) -> list[Cause]:
 def check_rule(obj: Obj) -> list[Cause]:
     """A taint rule, new or changed (cp V-120, V-121)."""
     selector = dig(obj, "spec", "deviceSelector") or {}
-    causes = (
-        dns_subdomain("spec.deviceSelector.driver", selector["driver"], 63) if selector.get("driver") else []
-    )
+    causes = driver_name("spec.deviceSelector.driver", selector["driver"]) if selector.get("driver") else []
     if selector.get("pool"):
         causes += pool_name("spec.deviceSelector.pool", selector["pool"])
     if selector.get("device"):
