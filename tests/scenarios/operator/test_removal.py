@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from dra_operator.app import release
 from dra_operator.app.release import give_back
+from dra_operator.controllers.remover import PASSES
 from dra_operator.kube.api import Api
 from dra_operator.model import FINALIZER
 from dra_operator.settings import build
@@ -370,6 +372,32 @@ async def test_pods_and_claims_that_change_meanwhile_are_read_again() -> None:
         assert await removed(here) == 0
 
         assert traces(here) == []
+
+
+async def test_a_pod_that_is_gated_in_the_midst_of_it_is_released_too() -> None:
+    """An API server learns late that the gate policy is gone: one more pass finds the pod."""
+    async with World() as here:
+        await left_by_0_1_0(here)
+        late = pod("late", by_template("gpu"))
+        here.server.faults.add(
+            Interloper("pods", lambda: here.add(late))
+        )  # the pods have been listed by then
+
+        assert await removed(here) == 0
+
+        assert not here.is_gated("late")
+
+
+async def test_somebody_who_puts_gates_on_without_end_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    async with World() as here:
+        here.add(*golden.cluster(), pod("web", by_template("gpu")))
+        for number in range(PASSES):
+            one = pod(f"again-{number}", by_template("gpu"))
+            here.server.faults.add(Interloper("pods", partial(here.add, one)))
+
+        assert await removed(here) == 1
+
+        assert "something puts gates, marks or rules back" in caplog.text
 
 
 async def test_what_cannot_be_done_is_named_and_the_rest_is_done(caplog: pytest.LogCaptureFixture) -> None:

@@ -33,7 +33,7 @@ OTHER_FINALIZER = "example.com/keep"
 
 def claim(mark: str = "", *, allocated: bool = False, consumers: int = 0, owner: str = "") -> ResourceClaim:
     annotations = {MARK: mark, "note": "mine"} if mark else {"note": "mine"}
-    metadata = {"name": "c", "namespace": "ns", "uid": "c", "annotations": annotations}
+    metadata: dict[str, object] = {"name": "c", "namespace": "ns", "uid": "c", "annotations": annotations}
     metadata["finalizers"] = [OTHER_FINALIZER, FINALIZER]
     if owner:
         reference = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": owner, "controller": True}
