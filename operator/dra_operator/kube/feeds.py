@@ -165,12 +165,13 @@ class StreamFeed:
         # A list that keeps expiring between its pages is asked for in one piece.
         page = self._options.page if self._expired_lists < 2 else 0  # noqa: PLR2004  # twice is no accident
         try:
-            listing = await list_all(self._api, self.kind, selector=self._options.selector, page=page)
+            listing = await list_all(
+                self._api, self.kind, selector=self._options.selector, page=page, heard=self._heard
+            )
         except ApiGone:
             self._expired_lists += 1
             raise
         self._expired_lists = 0
-        self._heard()
         self._replace(listing)
         self._version = listing.version
         self.synced.set()

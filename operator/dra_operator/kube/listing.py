@@ -15,7 +15,7 @@ from dra_operator import model
 from dra_operator.errors import ApiUnavailable, InvalidObject
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from .api import Api
     from .kinds import Kind
@@ -115,7 +115,13 @@ def read_metadata(raw: bytes) -> RawMeta:
 
 
 async def list_all(
-    api: Api, kind: Kind, *, namespace: str = "", selector: Mapping[str, str] | None = None, page: int = PAGE
+    api: Api,
+    kind: Kind,
+    *,
+    namespace: str = "",
+    selector: Mapping[str, str] | None = None,
+    page: int = PAGE,
+    heard: Callable[[], None] | None = None,
 ) -> Listing:
     """List a kind.
 
@@ -125,6 +131,7 @@ async def list_all(
         namespace: empty for all.
         selector: further query parameters (`labelSelector`, `fieldSelector`).
         page: objects a page; 0 for all in one answer, which no compaction can interrupt.
+        heard: called for each page.
 
     Raises:
         ApiGone: the list was compacted away between two pages; start over.
@@ -134,6 +141,8 @@ async def list_all(
     query = {**(selector or {}), **({"limit": str(page)} if page else {})}
     while True:
         answer = await _get_page(api, path, {**query, **({"continue": token} if token else {})})
+        if heard is not None:
+            heard()
         listing.version = answer.metadata.resource_version
         _collect(listing, kind, answer.items or [])
         token = answer.metadata.continue_token

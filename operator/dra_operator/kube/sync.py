@@ -100,7 +100,7 @@ class SyncGuard:
         Raises:
             ApiError: the list could not be had; the sink has not been touched.
         """
-        listing = await list_all(self._api, kind, page=PAGE)
+        listing = await list_all(self._api, kind, page=PAGE, heard=lambda: self._sign_of_life(kind))
         self._sink.replace(kind.name, self._with_unreadable(kind, listing), listing.version)
         self.swept[kind.name] = self._timing.monotonic()
         self.troubles.pop(kind.name, None)
@@ -118,10 +118,13 @@ class SyncGuard:
         kept = [obj for obj in self._known(kind.name) if metadata_of(obj).uid in unreadable]
         return listing.objects + kept
 
+    def _sign_of_life(self, kind: Kind) -> None:
+        self.alive_at[kind.name] = self._timing.monotonic()
+
     async def _keep(self, kind: Kind) -> None:
         backoff, early = Backoff(self._timing), iter(EARLY_SWEEPS)
         while True:
-            self.alive_at[kind.name] = self._timing.monotonic()
+            self._sign_of_life(kind)
             try:
                 await self.sweep(kind)
             except ApiError as error:

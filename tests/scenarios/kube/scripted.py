@@ -170,6 +170,7 @@ class Hands:
     at: float = 1000.0
     slept: list[float] = field(default_factory=list)
     start: datetime = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
+    on_sleep: Callable[[], None] = lambda: None
 
     def timing(self) -> Timing:
         """For the code under test."""
@@ -179,6 +180,7 @@ class Hands:
 
     async def sleep(self, seconds: float) -> None:
         """Jump, and let others run."""
+        self.on_sleep()
         self.slept.append(seconds)
         self.at += seconds
         await asyncio.sleep(0)

@@ -293,6 +293,48 @@ async def test_age_is_the_time_since_the_server_was_heard(
     assert feed.age == 42
 
 
+async def test_the_servers_words_are_kept_until_it_is_heard_again(
+    server: Scripted, api: Api, sink: Remembering, hands: Hands, start: Start
+) -> None:
+    forbidden = Reply(status(403, "Forbidden", "pods is forbidden"), 403)
+    server.on("GET", PODS, forbidden, Reply(page(5)))
+    feed = feed_of(api, sink, hands)
+    told: list[str] = []
+    hands.on_sleep = lambda: told.append(feed.trouble)
+    start(feed.run())
+    await server.until("WATCH", 1)
+
+    assert told == ["pods is forbidden"]
+    assert feed.trouble == ""
+
+
+async def test_a_pause_that_the_server_asked_for_is_no_sign_of_death(
+    server: Scripted, api: Api, sink: Remembering, hands: Hands, start: Start
+) -> None:
+    slow_down = Reply(status(429, "TooManyRequests", "slow down"), 429, {"Retry-After": "3600"})
+    server.on("GET", PODS, slow_down, Reply(page(5)))
+    feed = feed_of(api, sink, hands)
+    left: list[float] = []
+    hands.on_sleep = lambda: left.append(feed.alive_at - hands.at)
+    start(feed.run())
+    await server.until("WATCH", 1)
+
+    assert left == [3600.8]
+
+
+async def test_each_page_is_a_sign_of_life(
+    server: Scripted, api: Api, sink: Remembering, hands: Hands, start: Start
+) -> None:
+    first = Reply(page(5, pod("a", 3), token="more"))
+    server.on("GET", PODS, first)  # the second page is never answered
+    feed = feed_of(api, sink, hands, page=1)
+    hands.at += 100
+    start(feed.run())
+    await server.until("GET", 2)
+
+    assert (feed.age, feed.alive_at, feed.synced.is_set()) == (0, hands.at, False)
+
+
 async def test_restarts_are_told(
     server: Scripted, api: Api, sink: Remembering, hands: Hands, start: Start
 ) -> None:

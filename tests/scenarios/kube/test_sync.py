@@ -129,6 +129,21 @@ async def test_sweeps_are_repeated_at_first_sooner(
     assert hands.slept[:4] == [pytest.approx(wait * 1.1) for wait in (5, 30, 300, 300)]
 
 
+async def test_the_servers_words_are_kept_until_a_sweep_succeeds_and_pauses_are_no_sign_of_death(
+    server: Scripted, api: Api, model: Model, hands: Hands, start: Start
+) -> None:
+    server.on("GET", CLAIMS, Reply(status(500, "InternalError", "boom"), 500), *[Reply(page(9))] * 2)
+    guard = guard_of(api, model, hands, "ResourceClaim")
+    seen: list[tuple[str, float]] = []
+    hands.on_sleep = lambda: seen.append(
+        (guard.troubles.get("ResourceClaim", ""), round(guard.alive_at["ResourceClaim"] - hands.at, 1))
+    )
+    start(guard.run())
+    await server.until("GET", 3)
+
+    assert seen[:2] == [("boom", 0.8), ("", 5.5)]
+
+
 def test_every_kind_of_the_model_has_one_feed() -> None:
     assert [kind.name for kind in fed_by("stream")] == ["Pod", "Node", "ResourceSlice"]
     assert [kind.name for kind in fed_by("kopf")] == [
