@@ -33,6 +33,8 @@ PATHS = {
     "policy": "/apis/dra-operator.io/v1alpha1/allocationpolicies",
     "rule": "/apis/resource.k8s.io/v1/devicetaintrules",
     "slice": "/apis/resource.k8s.io/v1/resourceslices",
+    "class": "/apis/resource.k8s.io/v1/deviceclasses",
+    "node": "/api/v1/nodes",
 }
 PATIENCE = 10.0
 """Seconds within which anything awaited has to happen; far more than it takes."""
