@@ -29,6 +29,7 @@ from tests.e2e.harness.plugin import ENABLED, open_workspace
 from tests.e2e.harness.waiting import wait_until
 from tests.e2e.history import ClaimHistory
 from tests.e2e.operator_log import complaints, told_on_failure
+from tests.unit.manifests.build import overlay
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,8 +68,12 @@ class Generator:
 
 
 @pytest.fixture(scope="module")
-def kubeconfig(control_plane_without_claim_controller: ControlPlane) -> Path:
-    return install(control_plane_without_claim_controller)
+def kubeconfig(
+    control_plane_without_claim_controller: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """With the rights that the component for it adds, and no others."""
+    folder = overlay(tmp_path_factory.mktemp("generating"), ["manifests/components/generate-claims"])
+    return install(control_plane_without_claim_controller, folder)
 
 
 @pytest.fixture(scope="module")

@@ -165,7 +165,7 @@ TABLE: Final = (
         Group.DUTIES,
         GenerateClaims,
         "Who makes claims from templates and releases them: the operator (always) or kube-controller-manager (never).",
-        "Set it to always only where kube-controller-manager runs without its resourceclaim-controller.",
+        "Set it to always only where kube-controller-manager runs without its resourceclaim-controller, and with the rights for it: manifests/components/generate-claims sets it and grants them.",
         unset="never in mode cooperate, always in mode replace",
     ),
     Setting(

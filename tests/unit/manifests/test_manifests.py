@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from copy import deepcopy
 from typing import TYPE_CHECKING
 
 import pytest
@@ -35,22 +36,21 @@ if TYPE_CHECKING:
 
     from tests.unit.manifests.build import Obj
 
-READ = ("get", "list", "watch")
+FOLLOW = ("list", "watch")
+READ = ("get", *FOLLOW)
 RIGHTS = {
     # What the model is made of.
-    **{
-        ("resource.k8s.io", kind): {*READ}
-        for kind in ("resourceclaimtemplates", "resourceslices", "deviceclasses")
-    },
-    ("", "nodes"): {*READ},
-    # Marks on claims; claims from templates, and their deletion, with --generate-claims=always.
-    ("resource.k8s.io", "resourceclaims"): {*READ, "patch", "create", "delete"},
+    ("resource.k8s.io", "resourceclaimtemplates"): {*FOLLOW},
+    ("resource.k8s.io", "resourceslices"): {*FOLLOW},
+    ("resource.k8s.io", "deviceclasses"): {*FOLLOW},
+    ("", "nodes"): {*FOLLOW},
+    # Marks on claims; what is written is read again by name after a conflict.
+    ("resource.k8s.io", "resourceclaims"): {*READ, "patch"},
     # Allocation, reservation, release.
     ("resource.k8s.io", "resourceclaims/status"): {"patch"},
     ("resource.k8s.io", "resourceclaims/binding"): {"patch"},
-    # Pin and release; the names of generated claims.
+    # Pin and release.
     ("", "pods"): {*READ, "patch"},
-    ("", "pods/status"): {"patch"},
     # Ownership.
     ("resource.k8s.io", "devicetaintrules"): {*READ, "create", "patch", "delete"},
     ("dra-operator.io", "allocationpolicies"): {*READ, "patch"},
@@ -59,6 +59,14 @@ RIGHTS = {
     ("", "events"): {"create", "patch"},
 }
 """All that the operator may do: by API group and resource."""
+
+GENERATOR = "dra-operator-generate-claims"
+MORE_RIGHTS = {
+    ("resource.k8s.io", "resourceclaimtemplates"): {"get"},
+    ("resource.k8s.io", "resourceclaims"): {"create", "delete"},
+    ("", "pods/status"): {"patch"},
+}
+"""What it may do besides, where it generates claims."""
 
 
 def rights(role: Obj) -> dict[tuple[str, str], set[str]]:
@@ -77,11 +85,27 @@ def test_every_folder_builds_by_itself(folder: str) -> None:
 
 
 @pytest.mark.parametrize("components", COMBINATIONS, ids=" ".join)
-def test_components_add_to_the_default_installation_and_change_nothing(components: tuple[str, ...]) -> None:
+def test_components_add_to_the_default_installation(components: tuple[str, ...]) -> None:
+    """They change nothing of it, but for one: the Deployment's arguments say that claims are generated."""
     together = built_with(components)
+    generates = "manifests/components/generate-claims" in components
 
-    assert [found for found in together if found in built()] == list(built())
+    changed = [found["kind"] for found in built() if found not in together]
+    assert changed == (["Deployment"] if generates else [])
     assert len(together) >= len(built()) + len(components)
+
+
+def test_generating_claims_comes_with_its_rights_and_no_others() -> None:
+    shipped = built_with(("manifests/components/generate-claims",))
+    default, changed = one(built(), "Deployment"), deepcopy(one(shipped, "Deployment"))
+    (container,) = changed["spec"]["template"]["spec"]["containers"]
+    binding = one(shipped, "ClusterRoleBinding", GENERATOR)
+
+    assert container["args"].pop() == "--generate-claims=always"
+    assert changed == default
+    assert rights(one(shipped, "ClusterRole", GENERATOR)) == MORE_RIGHTS
+    assert binding["roleRef"]["name"] == GENERATOR
+    assert binding["subjects"] == one(shipped, "ClusterRoleBinding")["subjects"]
 
 
 @pytest.mark.parametrize("folder", INSTALLABLE)
@@ -186,6 +210,7 @@ def test_the_program_takes_its_arguments_and_its_file(tmp_path: Path) -> None:
 
 
 def test_the_operator_may_do_its_duty_and_nothing_else() -> None:
+    """Claims are neither made nor deleted: kube-controller-manager does that."""
     assert rights(one(built(), "ClusterRole")) == RIGHTS
 
 
@@ -195,7 +220,7 @@ def test_every_kind_that_is_read_may_be_read() -> None:
     fed = [kind for kind in KINDS.values() if kind.feed != "none"]
 
     assert len(fed) >= 7
-    assert [kind.name for kind in fed if not {*READ} <= granted.get((kind.group, kind.plural), set())] == []
+    assert [kind.name for kind in fed if not {*FOLLOW} <= granted.get((kind.group, kind.plural), set())] == []
 
 
 def test_the_rights_are_given_to_the_account_that_the_pod_runs_as() -> None:
