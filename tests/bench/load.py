@@ -89,11 +89,7 @@ async def client(server: Server) -> AsyncIterator[Client]:
     """A client in the bench's namespace."""
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(connector=connector, trust_env=False, read_bufsize=LINE) as session:
-        made = Client(server, session, NAMESPACE)
-        try:
-            yield made
-        finally:
-            made.close()
+        yield Client(server, session, NAMESPACE)
 
 
 async def create(api: Client, objects: Iterable[Obj], clients: int, timeline: Timeline | None = None) -> None:
