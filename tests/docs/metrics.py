@@ -5,7 +5,7 @@ from __future__ import annotations
 from dra_operator.metrics import LABELS, TABLE, Row
 from dra_operator.metrics.table import DRIVER_LIMIT, OTHER_DRIVERS
 
-from .markdown import block, generated, joined, table
+from .markdown import generated, joined, table
 
 INTRODUCTION = """
 # Metrics
@@ -40,10 +40,9 @@ READY = """
 Both answer in JSON; `status` and `reason` come first. `/readyz` is 200 once decisions are being taken, else 503 with what is waited for. It lists each kind: by which
 feed it comes, whether it is known as a whole, how many objects there are, when the API server was heard last, and what it said in refusal. It stays 200 while
 the API server is away: nobody else could decide anything then. `/healthz` is 500 only where a restart helps: a feed that has stopped working although the API
-server answers; a process whose event loop hangs gives no answer. The kubelet puts the status code into the pod's events, not the text. To read it:
+server answers; a process whose event loop hangs gives no answer. The kubelet puts the status code into the pod's events, not the text; to read that, ask the
+Service, for example through the API server: `kubectl get --raw /api/v1/namespaces/dra-operator/services/dra-operator:http/proxy/readyz`.
 """
-
-COMMAND = "kubectl get --raw /api/v1/namespaces/dra-operator/services/http:dra-operator:http/proxy/readyz"
 
 
 def page() -> str:
@@ -60,7 +59,6 @@ def page() -> str:
         table(("label", "values"), used),
         COUNTING,
         READY,
-        block("console", f"$ {COMMAND}"),
     )
 
 
