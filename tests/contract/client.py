@@ -198,6 +198,9 @@ class Client:
         self._watches.append(watch)
         return watch
 
-    def close(self) -> None:
+    async def close(self) -> None:
+        """End the watches; a last request gives their connections the time to close."""
         for watch in self._watches:
             watch.close()
+        if self._watches:
+            await self.get("/version")

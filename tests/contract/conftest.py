@@ -5,6 +5,7 @@ The same tests run on both; where they differ, the real one is right. Each test 
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 from contextlib import asynccontextmanager
@@ -13,13 +14,17 @@ from typing import TYPE_CHECKING
 
 import aiohttp
 import pytest
+import yaml
 
 from dra_operator.testing.fakeapi import FakeApi
 from tests.contract.client import Client, Server
+from tests.contract.kubectl import Kubectl
+from tests.contract.objects import DEFINITION, POLICIES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 REAL = os.environ.get("DRA_CONTRACT_KUBECONFIG", "")
 
 
@@ -44,7 +49,7 @@ async def api(tmp_path: Path) -> AsyncIterator[Client]:
         try:
             yield client
         finally:
-            client.close()
+            await client.close()
 
 
 async def _make_namespace(client: Client) -> None:
@@ -54,6 +59,25 @@ async def _make_namespace(client: Client) -> None:
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
     made = await client.create("/api/v1/namespaces/{ns}/serviceaccounts", account)
     assert made.code in (201, 409), made.body
+
+
+@pytest.fixture
+def kubectl(api: Client, tmp_path: Path) -> Kubectl:
+    """Real kubectl in the test's namespace."""
+    return Kubectl(api, tmp_path)
+
+
+@pytest.fixture
+async def policies(api: Client) -> Client:
+    """A server that serves policies."""
+    if (await api.get(POLICIES)).code == 200:
+        return api
+    created = await api.create(_CRDS, yaml.safe_load(DEFINITION.read_text()))
+    assert created.code in (201, 409), created.body
+    async with asyncio.timeout(30):
+        while (await api.get(POLICIES)).code != 200:  # noqa: ASYNC110 - no event of ours to wait for
+            await asyncio.sleep(0.05)
+    return api
 
 
 @pytest.fixture

@@ -5,9 +5,14 @@ Deliberately not `dra_operator.testing.builders`: the contract is written down i
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 Obj = dict[str, Any]
+
+POLICIES = "/apis/dra-operator.io/v1alpha1/allocationpolicies"
+DEFINITION = Path(__file__).resolve().parents[2] / "crds" / "allocationpolicies.yaml"
+"""What serves them."""
 
 
 def config(name: str = "c", data: dict[str, str] | None = None, **metadata: Any) -> Obj:

@@ -61,7 +61,7 @@ async def test_watch_resumes_from_a_bookmark_without_loss(api: Client) -> None:
 
 
 async def test_bookmark_has_kind_version_and_nothing_else(api: Client) -> None:
-    query = {"allowWatchBookmarks": "true", "timeoutSeconds": "3", "labelSelector": "mine"}
+    query = {"allowWatchBookmarks": "true", "timeoutSeconds": "4", "labelSelector": "mine"}
     watch = await api.watch(CLAIM, resourceVersion=(await api.get(CLAIM)).version, **query)
     bookmark = (await watch.rest())[-1]
     assert bookmark["type"] == "BOOKMARK"

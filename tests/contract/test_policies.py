@@ -5,33 +5,17 @@ The definition is installed once and stays: both servers are thrown away. The ki
 
 from __future__ import annotations
 
-import asyncio
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
+from tests.contract.objects import DEFINITION, POLICIES
+
 if TYPE_CHECKING:
     from tests.contract.client import Answer, Client, Obj
 
-CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-POLICIES = "/apis/dra-operator.io/v1alpha1/allocationpolicies"
-DEFINITION = Path(__file__).resolve().parents[2] / "crds" / "allocationpolicies.yaml"
 GPUS = {"driver": "gpu.example.com"}
-
-
-@pytest.fixture
-async def policies(api: Client) -> Client:
-    """A server that serves policies."""
-    if (await api.get(POLICIES)).code == 200:
-        return api
-    created = await api.create(CRDS, yaml.safe_load(DEFINITION.read_text()))
-    assert created.code in (201, 409), created.body
-    async with asyncio.timeout(30):
-        while (await api.get(POLICIES)).code != 200:  # noqa: ASYNC110 - no event of ours to wait for
-            await asyncio.sleep(0.05)
-    return api
 
 
 def _policy(name: str, *pools: Obj, **spec: Any) -> Obj:

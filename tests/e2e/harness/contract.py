@@ -25,7 +25,7 @@ SERVER_ONLY = Options(
     ),
     without=frozenset({SCHEDULER, KWOK}),
     apiserver_flags=(
-        "--etcd-compaction-interval=5s",
+        "--etcd-compaction-interval=2s",
     ),  # so that continue tokens expire while a test looks on
 )
 

@@ -6,8 +6,10 @@ conversion between versions, and nested unions.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
+from dra_operator.testing.fakeapi.checks import quoted
 from dra_operator.testing.fakeapi.failures import Cause, StatusError, bad_request
 from dra_operator.testing.fakeapi.fieldsets import ITEM, FieldPath, Leaves, item_element, leaves, removed
 from dra_operator.testing.fakeapi.listkeys import Path, apply_keys, is_set
@@ -15,7 +17,13 @@ from dra_operator.testing.fakeapi.managers import Manager, Owned, Ownership, own
 from dra_operator.testing.fakeapi.objects import Obj, copied, meta
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from dra_operator.testing.fakeapi.kinds import Kind
+
+
+_DEFAULTED = frozenset({"protocol", "shareID"})
+"""Keys that an entry may leave out."""
 
 
 def applied(kind: Kind, live: Obj | None, config: Obj, manager: Manager, *, force: bool, time: str) -> Obj:
@@ -79,8 +87,51 @@ def _dotted(path: FieldPath) -> str:
     text = ""
     for element in path:
         tag, _, name = element.partition(":")
-        text += f".{name}" if tag == "f" else f"[{name.strip('{}')}]"
+        text += f".{name}" if tag == "f" else f"[={name}]" if tag == "v" else _shown_key(json.loads(name))
     return text
+
+
+def _shown_key(keys: Obj) -> str:
+    return f"[{','.join(f'{key}={quoted(value)}' for key, value in keys.items())}]"
+
+
+def check_entries(kind: Kind, config: Obj) -> None:
+    """Every entry of a keyed list has its keys, and no two have the same.
+
+    Raises:
+        StatusError: 500.
+    """
+    for path, why in _bad_entries(kind, config, ()):
+        name = f"{meta(config).get('namespace', '')}/{meta(config).get('name', '')}"
+        what = f"({name}; {kind.group}/{kind.version}, Kind={kind.kind})"
+        text = f"failed to create typed patch object {what}: .{'.'.join(path)}: {why}"
+        raise StatusError(500, "", text)
+
+
+def _bad_entries(kind: Kind, value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, dict):
+        for field, item in value.items():
+            yield from _bad_entries(kind, item, (*path, field))
+    elif isinstance(value, list):
+        if keys := apply_keys(kind, path):
+            yield from _bad_keys(kind, value, keys, path)
+        for item in value:
+            yield from _bad_entries(kind, item, path)
+
+
+def _bad_keys(kind: Kind, items: list[Any], keys: tuple[str, ...], path: Path) -> Iterator[tuple[Path, str]]:
+    seen: set[str] = set()
+    for index, item in enumerate(items):
+        if not isinstance(item, dict):
+            continue
+        missing = [key for key in keys if key not in item and key not in _DEFAULTED and not kind.custom]
+        if len(missing) == len(keys):
+            why = f"associative list with keys has an element that omits key field {quoted(missing[0])}"
+            yield path, f"element {index}: {why} (and doesn't have default value)"
+        element = item_element(item, keys)
+        if element in seen:
+            yield path, f"duplicate entries for key {_shown_key(json.loads(element.partition(':')[2]))}"
+        seen.add(element)
 
 
 def merged(kind: Kind, live: Any, config: Any, path: Path) -> Any:

@@ -16,6 +16,7 @@ from dra_operator.testing.fakeapi.objects import encoded
 if TYPE_CHECKING:
     from dra_operator.testing.fakeapi.kinds import Kinds
 
+_OPENAPI_V2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _HEALTH = frozenset({"healthz", "livez", "readyz"})
 
 
@@ -31,6 +32,9 @@ def document(kinds: Kinds, path: str, accept: str) -> web.Response:
     if parts in (["api"], ["apis"]) and discovery.AGGREGATED in accept:
         body = encoded(discovery.aggregated(kinds, core=parts == ["api"]))
         return web.Response(body=body, headers={"Content-Type": discovery.AGGREGATED})
+    if parts == ["openapi", "v2"]:
+        # An empty document in protobuf, which is no bytes: kubectl then leaves all validation to the server.
+        return web.Response(body=b"", headers={"Content-Type": _OPENAPI_V2})
     found = _openapi(kinds, parts) if parts[:1] == ["openapi"] else _discovery(kinds, parts)
     return web.Response(body=encoded(found), content_type="application/json")
 

@@ -171,10 +171,10 @@ def no_media_type() -> StatusError:
 
 
 def no_protobuf() -> StatusError:
-    """415 of our own: what kubectl sends for `create namespace` and its like."""
+    """415 of our own: a body in protobuf with more in it than we can read."""
     message = (
-        "this embedded API server reads no protobuf, which kubectl sends for `create KIND NAME`:"
-        " write the object to a file and use kubectl apply -f or create -f"
+        "this embedded API server reads few kinds in protobuf, which kubectl sends for `create KIND NAME`, and this body"
+        " is none of them: write the object to a file and use kubectl apply -f or create -f"
     )
     return StatusError(415, "UnsupportedMediaType", message)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dra_operator.testing.fakeapi import failures
-from dra_operator.testing.fakeapi.apply import applied
+from dra_operator.testing.fakeapi.apply import applied, check_entries
 from dra_operator.testing.fakeapi.bodies import (
     check_configuration,
     check_declared,
@@ -253,6 +253,7 @@ class Machinery:
     def _apply(self, kind: Kind, key: Key, config: Any, options: WriteOptions) -> tuple[Record, bool]:
         check_configuration(kind, key[1], config)
         check_declared(kind, config)
+        check_entries(kind, config)
         live = self.get(kind, key) if self.store.get(kind.resource, key) else None
         manager = Manager(options.manager, "Apply", options.subresource)
         now = timestamp(self.clock())

@@ -17,6 +17,7 @@ from dra_operator.testing.fakeapi.access import ADMIN, Identity
 from dra_operator.testing.fakeapi.faults import Call
 from dra_operator.testing.fakeapi.objects import Key, decoded
 from dra_operator.testing.fakeapi.patches import APPLY, JSON, MERGE, STRATEGIC
+from dra_operator.testing.fakeapi.protobuf import MEDIA_TYPE, decoded_protobuf
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -104,8 +105,8 @@ def parsed_body(raw: bytes, media_type: str) -> Any:
             return decoded(raw)
     except (msgspec.DecodeError, yaml.YAMLError) as error:
         raise failures.bad_request(f"error decoding the body: {error}") from error
-    if media_type == "application/vnd.kubernetes.protobuf":
-        raise failures.no_protobuf()
+    if media_type == MEDIA_TYPE:
+        return decoded_protobuf(raw)
     raise failures.unsupported_media_type(("application/json", "application/yaml"))
 
 

@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 _UNCHECKED = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"
 
 
+BLOCKING = frozenset({
+    "FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid",
+})  # fmt: skip
+"""Errors beside which rules are not evaluated."""
+
+
 def not_checked() -> Cause:
     """What stands beside other errors of a kind that has rules."""
     return Cause("<nil>", "FieldValueInvalid", f"Invalid value: null: {_UNCHECKED}")

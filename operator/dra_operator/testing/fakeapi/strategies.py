@@ -12,7 +12,7 @@ from datetime import datetime
 from dra_operator.testing.fakeapi import schemarules, schemas
 from dra_operator.testing.fakeapi.failures import Cause
 from dra_operator.testing.fakeapi.kinds import DRA, Kind
-from dra_operator.testing.fakeapi.objects import Obj
+from dra_operator.testing.fakeapi.objects import Obj, dicts, dig
 from dra_operator.testing.fakeapi.rules import claims, claimstatus, devices, events, others, poddefaults, pods
 
 Defaults = Callable[[Obj, datetime], None]
@@ -47,6 +47,8 @@ class Strategy:
 
 def _default_claim(obj: Obj, _now: datetime) -> None:
     claims.default_claim_spec(obj.setdefault("spec", {}))
+    for result in dicts(dig(obj, "status", "allocation", "devices", "results")):
+        claims.default_tolerations(result)
 
 
 def _default_template(obj: Obj, _now: datetime) -> None:
@@ -135,9 +137,9 @@ def _custom(schema: Obj) -> Strategy:
         causes = schemas.check(schema, new)
         if not schemarules.has_rules(schema):
             return causes
-        return (
-            [*causes, schemarules.not_checked()] if causes else list(schemarules.violations(schema, new, old))
-        )
+        if any(cause.reason in schemarules.BLOCKING for cause in causes):
+            return [*causes, schemarules.not_checked()]
+        return [*causes, *schemarules.violations(schema, new, old)]
 
     def check(obj: Obj) -> list[Cause]:
         return compare(obj, {})

@@ -35,6 +35,9 @@ def check_metadata(kind: Kind, obj: Obj) -> list[Cause]:
     metadata = meta(obj)
     name = metadata.get("name")
     causes: list[Cause] = []
+    prefix = metadata.get("generateName")
+    if prefix and kind.kind not in _FREE_NAMES:
+        causes += dns_subdomain("metadata.generateName", prefix.rstrip("-.") or prefix)
     if not name:
         causes.append(required("metadata.name", "name or generateName is required"))
     elif kind.kind not in _FREE_NAMES:
