@@ -19,11 +19,9 @@ kinds=$(kubectl "$@" api-resources --output=name --no-headers 2>/dev/null) || tr
 served() { printf '%s\n' "$kinds" | grep -qx -- "$1"; }
 
 say "1/6 gate policy: new pods get no gate"
-for kind in mutatingadmissionpolicybindings mutatingadmissionpolicies; do
-  if served "$kind.admissionregistration.k8s.io"; then
-    kubectl "$@" delete --ignore-not-found "$kind.admissionregistration.k8s.io" dra-operator-gate
-  fi
-done
+if served mutatingadmissionpolicies.admissionregistration.k8s.io; then
+  kubectl "$@" delete --ignore-not-found mutatingadmissionpolicybinding/dra-operator-gate mutatingadmissionpolicy/dra-operator-gate
+fi
 
 say "2/6 operator: stopped"
 image=${DRA_OPERATOR_IMAGE:-}
@@ -80,18 +78,17 @@ kubectl "$@" delete namespace $namespace --ignore-not-found --timeout=180s ||
   fail "namespace $namespace does not go; kubectl describe namespace $namespace tells why"
 
 say "6/6 check"
-left=""
-for kind in namespaces customresourcedefinitions.apiextensions.k8s.io clusterroles clusterrolebindings \
-  mutatingadmissionpolicies.admissionregistration.k8s.io mutatingadmissionpolicybindings.admissionregistration.k8s.io \
-  deployments.apps jobs.batch configmaps services serviceaccounts; do
-  if served "$kind" || served "$kind.rbac.authorization.k8s.io"; then
-    left="$left$(kubectl "$@" get "$kind" --all-namespaces --selector=$mine --output=name --ignore-not-found)"
-  fi
+looked=""
+for kind in namespaces customresourcedefinitions.apiextensions.k8s.io clusterroles.rbac.authorization.k8s.io \
+  clusterrolebindings.rbac.authorization.k8s.io mutatingadmissionpolicies.admissionregistration.k8s.io \
+  mutatingadmissionpolicybindings.admissionregistration.k8s.io deployments.apps jobs.batch configmaps services serviceaccounts; do
+  if served "$kind"; then looked="$looked${looked:+,}$kind"; fi
 done
+left=$(kubectl "$@" get "$looked" --all-namespaces --selector=$mine --output=name --ignore-not-found)
 if served devicetaintrules.resource.k8s.io; then
   left="$left$(kubectl "$@" get devicetaintrules --selector=dra-operator.io/policy --output=name)"
 fi
-if [ -n "$left" ]; then fail "left: $left"; fi
+if [ -n "$left" ]; then fail "these are left: $(printf '%s' "$left" | tr '\n' ' ')"; fi
 labelled=$(kubectl "$@" get namespaces --selector=dra-operator.io/enabled --output='jsonpath={.items[*].metadata.name}')
 if [ -n "$labelled" ]; then say "your label dra-operator.io/enabled stays on these namespaces, without effect: $labelled"; fi
 say "dra-operator is removed"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 GATE = "dra-operator.io/allocate"
 TEMPLATE = "one-gpu"
 PHASES = "--output=jsonpath={range .items[*]}{.status.phase}{'\\n'}{end}"
-MOMENT = 0.02  # seconds; kube-scheduler has a handful of pods under way in that time
+MOMENT = 0.02  # seconds; kube-scheduler, or the operator, has a handful of pods under way in that time
 CLOCK_TICKS = 100  # a second; the kernel's unit for users, on all machines that Go runs on
 
 
@@ -43,7 +43,12 @@ def scheduler_asleep(control_plane: ControlPlane) -> Iterator[None]:
 
 
 def work_by_moments(control_plane: ControlPlane, done: Callable[[], int], count: int) -> None:
-    """Wakes the sleeping kube-scheduler for moments, until it has done so much: it gets no time to do everything.
+    """Wakes the sleeping kube-scheduler for moments, until it has done so much: it gets no time to do everything."""
+    by_moments(control_plane.pid(SCHEDULER), done, count)
+
+
+def by_moments(pid: int, done: Callable[[], int], count: int) -> None:
+    """Wakes a stopped process for moments, until it has done so much.
 
     What it has sent arrives while it sleeps between two moments, so that it is never far ahead of what is seen.
     """
@@ -54,8 +59,7 @@ def work_by_moments(control_plane: ControlPlane, done: Callable[[], int], count:
         os.kill(pid, signal.SIGSTOP)
         return done()
 
-    pid = control_plane.pid(SCHEDULER)
-    wait_until(moment, f"{count} done by kube-scheduler", timeout=60, accept=lambda seen: seen >= count)
+    wait_until(moment, f"{count} done by process {pid}", timeout=60, accept=lambda seen: seen >= count)
 
 
 def template(fleet: Fleet, word: str = "gpu") -> Object:

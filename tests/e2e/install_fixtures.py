@@ -20,6 +20,7 @@ from tests.e2e.harness.objects import node
 from tests.e2e.harness.operator_process import ROOT
 from tests.e2e.harness.plugin import shared_control_plane
 from tests.e2e.harness.podrunner import NAMESPACE, PodRunner
+from tests.e2e.harness.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,6 +63,12 @@ class Installation:
         """Of /healthz, /readyz and /metrics of the one pod."""
         return self.runner.url()
 
+    def stop_operator(self) -> None:
+        """The Deployment at no replicas, and the operator's end in good order."""
+        kubectl = self.control_plane.kubectl.in_namespace(NAMESPACE)
+        kubectl.run("scale", "deployment/dra-operator", "--replicas=0")
+        wait_until(lambda: kubectl.get_all("pods"), "no pod of the operator", accept=lambda left: not left)
+
     def uninstall(self) -> str:
         """`sh manifests/uninstall.sh`; returns what it printed.
 
@@ -92,11 +99,8 @@ class Installation:
         """Objects that bear the operator's label, its namespace included."""
         kubectl = self.control_plane.kubectl
         kinds = kubectl.run("api-resources", "--verbs=list", "--output=name", "--no-headers").split()
-        found = []
-        for kind in kinds:
-            flags = ("--all-namespaces", f"--selector={MINE}", "--output=name", "--ignore-not-found")
-            found += kubectl.run("get", kind, *flags).split()
-        return found
+        flags = ("--all-namespaces", f"--selector={MINE}", "--output=name", "--ignore-not-found")
+        return kubectl.run("get", ",".join(kinds), *flags).split()
 
 
 @pytest.fixture(scope="session")
@@ -106,20 +110,24 @@ def install_plane(request: pytest.FixtureRequest) -> ControlPlane:
 
 
 @contextmanager
-def open_installation(control_plane: ControlPlane, environment: dict[str, str]) -> Iterator[Installation]:
-    """For fixtures: installs with the README's command, and removes with the README's command, whatever the test did."""
+def open_installation(
+    control_plane: ControlPlane, environment: dict[str, str], *, install: bool = True
+) -> Iterator[Installation]:
+    """Installs with the README's command (unless the test does it), and removes with the README's command, whatever the test did."""
     control_plane.kubectl.apply(node(NODE, labels={"kubernetes.io/os": "linux"}))
     with PodRunner(control_plane, environment) as runner:
         installation = Installation(control_plane, runner)
         try:
-            installation.install()
+            if install:
+                installation.install()
             yield installation
         except BaseException:
             print(runner.log_text(), flush=True)
             raise
         finally:
-            installation.uninstall()
-    assert installation.left() == []
+            if installation.left():
+                installation.uninstall()
+                assert installation.left() == []
 
 
 @pytest.fixture

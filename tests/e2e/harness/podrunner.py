@@ -141,6 +141,11 @@ class PodRunner:
         """All that all containers wrote, each container's under its name."""
         return "\n".join(f"--- {path.name}\n{path.read_text(errors='replace')}" for path in self._logs)
 
+    def pids(self) -> list[int]:
+        """Process ids of the programs that run."""
+        processes = [found for running in list(self._pods.values()) for found in running.processes.values()]
+        return [guarded_pid(found.pid) for found in processes if found.exit_status is None]
+
     def kill(self, *, stay_down: bool = False) -> None:
         """SIGKILL to all programs that run.
 
