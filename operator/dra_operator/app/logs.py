@@ -5,12 +5,19 @@ from __future__ import annotations
 import json
 import logging
 import re
+import traceback
 from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 from typing import Final
 
+from dra_operator.handlers import KOPF
 from dra_operator.logfields import HIDDEN, Field, fields_of, without_secrets
 
 OURS: Final = "dra_operator"
+
+HERE: Final = str(Path(__file__).parents[1])
+"""The folder of our code."""
 
 QUIET: Final = ("aiohttp", "asyncio", "kopf.activities", "kopf.objects", "kubernetes_asyncio")
 """Loggers of libraries whose INFO and DEBUG are of no use to an admin: a line for each request or event, bodies and headers in them."""
@@ -81,22 +88,36 @@ class JsonFormatter(_Formatter):
         return json.dumps(entry)
 
 
-def is_news(record: logging.LogRecord) -> bool:
-    """Whether a record is worth a line.
+def is_news(record: logging.LogRecord, level: int = logging.INFO) -> bool:
+    """Whether a record is worth a line at a level.
 
-    Kopf's tracebacks are not: each of its failing tasks logs one, we tell of the failure once. Nor is that it finds its own connections
-    closed when it ends.
+    Kopf's tracebacks are not, whether it logs them itself or asyncio for its tasks: we tell of the failure once. Nor is that it finds its
+    own connections closed when it ends. That it asks again after a broken connection is an error to Kopf; here it is for debugging, as
+    the feeds' own retries are, and an outage is told once by the sync guard.
     """
+    if record.name == "asyncio":
+        return not _is_of_kopf_alone(record)
     if not record.name.startswith(("kopf._core.", "kopf._cogs.")):
         return True
-    return not record.exc_info and "Connector is closed" not in record.getMessage()
+    text = record.getMessage()
+    if text.startswith("Request attempt "):
+        record.levelno, record.levelname = logging.DEBUG, "DEBUG"
+        return level <= logging.DEBUG
+    return not record.exc_info and "Connector is closed" not in text
+
+
+def _is_of_kopf_alone(record: logging.LogRecord) -> bool:
+    """Whether a traceback goes through Kopf's code and none of ours."""
+    trace = record.exc_info[2] if record.exc_info else None
+    files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(trace)]
+    return any(file.startswith(KOPF) for file in files) and not any(file.startswith(HERE) for file in files)
 
 
 def set_up(level: int, style: str) -> None:
     """Configure the root logger; `style` is `text` or `json`. Python's warnings go there, too."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter() if style == "json" else TextFormatter())
-    handler.addFilter(is_news)
+    handler.addFilter(partial(is_news, level=level))
     logging.basicConfig(level=level, handlers=[handler], force=True)
     logging.captureWarnings(capture=True)
     for name in QUIET:

@@ -6,11 +6,13 @@ import json
 import logging
 import re
 import warnings
+from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_operator.app.logs import QUIET, JsonFormatter, TextFormatter, set_up
+from dra_operator.app.logs import HERE, QUIET, JsonFormatter, TextFormatter, set_up
+from dra_operator.handlers import KOPF
 from dra_operator.logfields import fields, hide, scope
 
 if TYPE_CHECKING:
@@ -147,6 +149,54 @@ def test_of_libraries_only_what_matters_is_heard(stream: Log) -> None:
         log(name, logging.WARNING, "matter")
     text = stream.text()
     assert (text.count("noise"), text.count("matter")) == (0, 4)
+
+
+RETRY = "Request attempt #2 failed; TCP closed; will re-authenticate: GET http://127.0.0.1/watch"
+
+
+def test_that_kopf_asks_again_is_for_debugging(stream: Log) -> None:
+    stream.start(logging.INFO, "text")
+    log("kopf._cogs.clients.watching", logging.ERROR, RETRY)
+    at_info = stream.text()
+    stream.start(logging.DEBUG, "text")
+    log("kopf._cogs.clients.watching", logging.ERROR, RETRY)
+    assert at_info == ""
+    assert " DEBUG   Request attempt " in stream.text()
+
+
+def failing(file: str) -> BaseException:
+    """An error with a frame of that file in its traceback."""
+    try:
+        exec(compile("1 // 0", file, "exec"), {})  # noqa: S102 - the only way to a frame of another's file
+    except ZeroDivisionError as error:
+        return error
+    raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("file", "is_told"),
+    [(f"{KOPF}/_core/reactor/running.py", False), ("/usr/lib/python3/asyncio/tasks.py", True), (HERE, True)],
+)
+def test_what_asyncio_tells_of_kopfs_tasks_is_told_by_us(stream: Log, file: str, *, is_told: bool) -> None:
+    """Seen: "Task exception was never retrieved" and "Exception in callback" when Kopf ends in the midst of a request."""
+    stream.start(logging.INFO, "text")
+    log("asyncio", logging.ERROR, "Task exception was never retrieved", exc_info=failing(file))
+    assert bool(stream.text()) == is_told
+
+
+def test_a_failure_of_ours_inside_of_kopf_is_told(stream: Log) -> None:
+    stream.start(logging.INFO, "text")
+    error = failing(KOPF + "/x.py")
+    error.__traceback__ = TracebackType(failing(HERE + "/x.py").__traceback__, *frame_of(error))
+    log("asyncio", logging.ERROR, "Task exception was never retrieved", exc_info=error)
+    assert "Traceback" in stream.text()
+
+
+def frame_of(error: BaseException) -> tuple[FrameType, int, int]:
+    trace = error.__traceback__
+    assert trace is not None
+    assert trace.tb_next is not None
+    return trace.tb_next.tb_frame, 0, 1
 
 
 def test_at_debug_kopf_tells_of_itself_but_not_of_each_event(stream: Log) -> None:
