@@ -648,6 +648,7 @@ async def test_a_driver_that_nobody_publishes_is_told_with_the_name_that_was_mea
         assert here.condition("PoolsFound", "typo") == ("False", "NoPools")
         await here.patch("policy", "typo", {"spec": {"pools": [{"driver": "nic.example.com"}]}})
         await here.until(lambda: here.condition("Ready", "typo") == ("True", "Allocating"))
+        assert here.condition("PoolsFound", "typo") == ("True", "AllFound")
         await here.until(lambda: here.messages("Mended", "typo"))
 
 
@@ -768,3 +769,62 @@ async def test_a_pod_that_was_warned_and_is_left_to_kube_scheduler_is_told_so() 
         await here.until(lambda: here.messages("DeviceClassMissing", "bad"))
         here.add(device_class("nic", "nic.example.com"))
         await here.until(lambda: here.messages("Released", "bad"))
+
+
+# --- what passes
+
+
+async def test_a_claim_that_nobody_makes_from_its_template_is_told_of_after_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(entries, "SLOW", 0.2)
+    async with world("binding", "kubelet", objects=CLUSTER) as here:
+        here.add(pod("web", by_template("gpu")))
+        await here.until(lambda: here.messages("ClaimNotCreated", "web"))
+        (text,) = here.messages("ClaimNotCreated", "web")
+        assert text.startswith(
+            "spec.resourceClaims[0].resourceClaimTemplateName: the claim from ResourceClaimTemplate default/gpu has not been created"
+        )
+
+
+async def test_a_claim_that_is_full_lets_the_next_pod_in_when_a_consumer_ends() -> None:
+    crowd = [{"resource": "pods", "name": f"p{number}", "uid": f"u{number}"} for number in range(256)]
+    device = {"request": "gpu", "driver": DRIVER, "pool": "n1", "device": "dev-0"}
+    full = {"status": {"allocation": {"devices": {"results": [device]}}, "reservedFor": crowd}}
+    async with world("binding", "kubelet", objects=(*CLUSTER, claim("shared"))) as here:
+        await here.patch("claim", "shared", full, "status")
+        here.add(pod("web", by_name("shared")))
+        await here.until(lambda: here.messages("TooManyConsumers", "web"))
+        assert here.messages("TooManyConsumers", "web")[0].startswith(
+            "ResourceClaim default/shared: status.reservedFor: 256 pods use the claim already"
+        )
+        await here.patch("claim", "shared", {"status": {"reservedFor": crowd[1:]}}, "status")
+        await here.until(lambda: here.node_of("web"))
+
+
+async def test_a_pod_whose_claim_is_shared_with_one_at_another_gate_waits_for_that_gate() -> None:
+    async with world(*STOCK, objects=(*CLUSTER, claim("shared"))) as here:
+        here.add(
+            pod("other", by_name("shared"), gates=("dra-operator.io/allocate", "example.com/wait")),
+            pod("web", by_name("shared")),
+        )
+        await here.until(lambda: here.messages("GatedConsumer", "web"))
+        assert here.messages("GatedConsumer", "web")[0].startswith(
+            "ResourceClaim default/shared is shared with Pod default/other, which other scheduling gates hold: example.com/wait"
+        )
+        gates = {"spec": {"schedulingGates": [{"name": "dra-operator.io/allocate"}]}}
+        await here.patch("pod", "other", gates)
+        await here.until(lambda: here.node_of("web") and here.node_of("other"))
+
+
+async def test_a_rule_that_somebody_keeps_from_going_is_missed_until_it_can_be_made_anew() -> None:
+    async with world(*STOCK, objects=CLUSTER) as here:
+        await here.until(lambda: here.condition("Enforced") == ("True", "RulesInPlace"))
+        name = next(
+            name for name, rule in here.rules.items() if rule["spec"]["deviceSelector"]["driver"] == DRIVER
+        )
+        await here.patch("rule", name, {"metadata": {"finalizers": ["example.com/keep"]}})
+        await here.delete("rule", name)
+        await here.until(lambda: here.condition("Enforced") == ("False", "RulesMissing"))
+        await here.patch("rule", name, {"metadata": {"finalizers": None}})
+        await here.until(lambda: here.condition("Enforced") == ("True", "RulesInPlace"))
