@@ -131,29 +131,31 @@ async def burst(api: Client, pods: list[Obj], timeline: Timeline, clients: int, 
         ) from None
     finally:
         following.cancel()
+        await asyncio.wait([following])  # until its connection is closed
 
 
 async def _follow(api: Client, version: str, timeline: Timeline, count: int) -> None:
     """Watch until so many are placed. The server ends watches whose client is slow, as any may be on a busy machine: go on from there."""
     while len(timeline.placed) < count:
         watch = await api.watch(PODS, resourceVersion=version, timeoutSeconds="3600")
-        async for event in _events(watch):
-            if event["type"] == "ERROR":
-                raise LoadError(f"the watch of the pods failed: {event['object']}")
-            version = event["object"]["metadata"]["resourceVersion"]
-            timeline.see(event, time.monotonic())
-            if len(timeline.placed) == count:
-                break
-        watch.close()
+        try:
+            version = await _see(watch, version, timeline, count)
+        finally:
+            watch.close()
 
 
-async def _events(watch: Watch) -> AsyncIterator[Obj]:
-    while True:
+async def _see(watch: Watch, version: str, timeline: Timeline, count: int) -> str:
+    """Follow one watch until all are placed or the server ends it. Returns: the last version seen."""
+    while len(timeline.placed) < count:
         try:
             event = await watch.next()
         except StopAsyncIteration:
-            return
-        yield event
+            break
+        if event["type"] == "ERROR":
+            raise LoadError(f"the watch of the pods failed: {event['object']}")
+        version = event["object"]["metadata"]["resourceVersion"]
+        timeline.see(event, time.monotonic())
+    return version
 
 
 async def everything(api: Client) -> tuple[list[Obj], list[Obj]]:
