@@ -28,7 +28,7 @@ image=${DRA_OPERATOR_IMAGE:-}
 deployment=$(kubectl "$@" --namespace=$namespace get deployment dra-operator --ignore-not-found --output=name)
 if [ -n "$deployment" ]; then
   if [ -z "$image" ]; then
-    image=$(kubectl "$@" --namespace=$namespace get "$deployment" --output='jsonpath={.spec.template.spec.containers[0].image}')
+    image=$(kubectl "$@" --namespace=$namespace get "$deployment" --output='jsonpath={.spec.template.spec.containers[?(@.name=="dra-operator")].image}')
   fi
   kubectl "$@" --namespace=$namespace scale "$deployment" --replicas=0
 fi
@@ -38,9 +38,13 @@ if [ -n "$going" ]; then
   say "namespace $namespace is being deleted: waiting for its end"
   kubectl "$@" wait --for=delete namespace/$namespace --timeout=180s ||
     fail "namespace $namespace does not go; kubectl describe namespace $namespace tells why. Then run this again"
-elif [ -n "$(kubectl "$@" --namespace=$namespace get pods --selector=$mine --output=name)" ]; then
-  kubectl "$@" --namespace=$namespace wait --for=delete pod --selector=$mine --timeout=90s ||
-    fail "a pod of the operator does not end. If its node is lost for good: kubectl --namespace=$namespace delete pod --selector=$mine --force. Then run this again"
+else
+  running() { kubectl "$@" --namespace=$namespace get pods --selector=$mine --output=name; }
+  if [ -n "$(running "$@")" ]; then
+    # It complains where the last pod ends just before it looks, so look again.
+    kubectl "$@" --namespace=$namespace wait --for=delete pod --selector=$mine --timeout=90s || [ -z "$(running "$@")" ] ||
+      fail "a pod of the operator does not end. If its node is lost for good: kubectl --namespace=$namespace delete pod --selector=$mine --force. Then run this again"
+  fi
 fi
 
 say "3/6 release: gates, taint rules, finalizers and annotations"
