@@ -253,11 +253,10 @@ class PolicyController:
         self._wake()
 
     def _look_again(self, policy: AllocationPolicy) -> None:
-        """Come back when the next rule has settled."""
-        left = (self._settling.remaining(policy, selector) for selector in policy.spec.pools)
-        waits = [seconds for seconds in left if seconds]
-        if waits:
-            self.queue.add_after(policy.metadata.name, min(waits) + 0.01)
+        """Come back when the next rule has settled; nothing else may happen that would wake us."""
+        left = self._settling.next_look(policy)
+        if left is not None and self._enforced:
+            self.queue.add_after(policy.metadata.name, left + 0.01)
 
     async def _report(self, policy: AllocationPolicy) -> None:
         """Write the status if it changed, and not too often."""

@@ -95,6 +95,18 @@ class Settling:
             waited = max(waited, age)
         return max(0.0, self.seconds - waited)
 
+    def next_look(self, policy: AllocationPolicy) -> float | None:
+        """Seconds until a rule of the policy can be confirmed; None when none waits for that.
+
+        0 for one that has settled since `unconfirmed` was asked: a look at all claims takes a while.
+        """
+        left = [
+            self.remaining(policy, selector)
+            for selector in policy.spec.pools
+            if (rule := self.rule_for(policy, selector)) and rule.metadata.uid not in self._confirmed
+        ]
+        return min((seconds for seconds in left if seconds is not None), default=None)
+
     def unconfirmed(self) -> frozenset[str]:
         """Uids of the rules that have settled and wait for a live look at the claims; `confirm` them afterwards."""
         return frozenset(self._ripe() - self._confirmed) if self.enforced else frozenset()
@@ -128,7 +140,11 @@ class Settling:
         selectors = [selector for selector in owner.spec.pools if selector.matches(pool_id)]
         if any(self.rule_for(owner, selector) for selector in selectors):
             return ""
-        return f"policy {owner.metadata.name} cannot have its DeviceTaintRule: {words}"
+        name = owner.metadata.name
+        return (
+            f"AllocationPolicy {name} cannot have its DeviceTaintRule: {words}. Grant the right, or mend the admission policy or webhook "
+            f"that these words name (see kubectl describe allocationpolicy {name})"
+        )
 
     def _is_usable(self, policy: AllocationPolicy, selector: PoolSelector) -> bool:
         rule = self.rule_for(policy, selector)

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from dra_operator.controllers import ownership
+from dra_operator.testing.fakeapi.faults import Fault
+
 from .objects import by_name, by_template, claim, device_class, node, pod, policy, slice_, template
 from .world import World, world
+
+if TYPE_CHECKING:
+    import pytest
 
 CLUSTER = (node("n1"), slice_("n1", 2), device_class(), template())
 STOCK = ("claims", "binding", "kubelet")
@@ -39,6 +47,23 @@ async def test_nothing_is_allocated_from_a_pool_that_settles_and_then_it_is() ->
         assert here.devices() == {}
         await here.until(lambda: here.node_of("web"))
         await here.until(lambda: here.condition("Settling") == ("False", "Settled"))
+
+
+async def test_a_pool_that_settles_during_the_live_look_for_another_is_used_as_well(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The second rule is written a moment after the first, and settles while all claims are listed because of that one."""
+    monkeypatch.setattr(ownership, "STATUS_INTERVAL", 0.0)  # a report that is put off would be another look
+    two = policy("gpus", "aaa.example.com", "gpu.example.com")
+    lag = Fault(verbs=frozenset({"create"}), resource="devicetaintrules", times=2, delay=0.05)
+    look = Fault(verbs=frozenset({"list"}), resource="resourceclaims", delay=0.2)
+    async with world(*STOCK, objects=CLUSTER, settle_seconds=0.4) as here:
+        here.server.faults.add(lag)
+        here.add(two, pod("web", by_template("gpu")))
+        await here.until(lambda: len(here.rules) == 2)
+        here.server.faults.add(look)
+        await here.until(lambda: here.node_of("web"))
+        assert look.hits
 
 
 async def test_a_rule_that_somebody_edits_or_deletes_is_restored() -> None:

@@ -380,3 +380,47 @@ def test_the_transition_time_moves_only_with_the_status() -> None:
         "PoolsUsable": "2026-11-01T12:00:00Z",
         "Overlapping": "2026-11-01T12:00:00Z",
     }
+
+
+def test_a_rule_that_settles_while_another_is_confirmed_is_looked_at_again() -> None:
+    """The live look at the claims takes a while; nothing but the clock tells of a rule that has settled in the meantime."""
+    pools = [{"driver": "gpu.example.com"}, {"driver": "nic.example.com"}]
+    cluster, clock, both = Cluster(), HandClock(), policy(pools=pools)
+    found = settling(cluster, clock)
+    cluster.apply("ADDED", both)
+    found.start()
+    first, second = (PoolSelector(pool["driver"]) for pool in pools)
+    cluster.apply("ADDED", rule_of(both, first, "rule-1"))
+    clock.advance(0.5)
+    cluster.apply("ADDED", rule_of(both, second, "rule-2"))
+    clock.advance(14.6)
+
+    seen = found.unconfirmed()
+    assert found.next_look(both) == 0.0
+    clock.advance(0.6)
+    found.confirm(seen)
+
+    assert [found.allocatable(PoolId(pool["driver"], "n1")) for pool in pools] == [True, False]
+    assert found.next_look(both) == 0.0
+    open_pools(found)
+    assert found.allocatable(PoolId("nic.example.com", "n1"))
+    assert found.next_look(both) is None
+
+
+def test_a_look_is_due_when_the_next_rule_has_settled() -> None:
+    cluster, clock, one = Cluster(), HandClock(), policy()
+    found = settling(cluster, clock)
+    cluster.apply("ADDED", one)
+    found.start()
+    assert found.next_look(one) is None
+
+    cluster.apply("ADDED", rule())
+    clock.advance(5.0)
+
+    assert found.next_look(one) == 10.0
+
+
+def rule_of(owner: AllocationPolicy, selector: PoolSelector, uid: str) -> DeviceTaintRule:
+    body = rule_body(owner, selector)
+    body["metadata"] |= {"uid": uid, "resourceVersion": "1", "generation": 1}
+    return from_object(DeviceTaintRule, body)
