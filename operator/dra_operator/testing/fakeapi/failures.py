@@ -149,9 +149,10 @@ def bad_request(message: str) -> StatusError:
     return StatusError(400, "BadRequest", message)
 
 
-def forbidden(about: About, why: str) -> StatusError:
+def forbidden(about: About, why: str, *causes: Cause) -> StatusError:
     """403: not allowed now, whoever asks."""
-    return StatusError(403, "Forbidden", f'{about.qualified} "{about.name}" is forbidden: {why}', about)
+    message = f'{about.qualified} "{about.name}" is forbidden: {why}'
+    return StatusError(403, "Forbidden", message, about, causes)
 
 
 def unauthorized() -> StatusError:

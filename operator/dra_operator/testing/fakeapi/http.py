@@ -184,13 +184,13 @@ class Face:
         return _warned(_raw(presented(kind, record).raw, 201 if created else 200), options)
 
     async def _options(self, request: web.Request, found: Target, verb: str) -> WriteOptions:
-        options = write_options(request.query, _agent(request), found.subresource)
+        options = write_options(request.query, _agent(request), found.subresource, verb)
         who = found.who
         create = Action("create", found.group, found.plural, found.namespace, found.name)
         asker = Asker(who, self.door.allows)
         twice = duplicate_fields(await request.read()) if options.validation != "Ignore" else []
         creating = partial(self._require, who, create)
-        return replace(options, verb=verb, asker=asker, creating=creating, duplicates=twice)
+        return replace(options, asker=asker, creating=creating, duplicates=twice)
 
     async def _delete(self, request: web.Request, found: Target, kind: Kind) -> web.Response:
         options = delete_options(request.query, await _body(request))

@@ -144,7 +144,10 @@ class Machinery:
             raise failures.not_found(failures.About("", "namespaces", namespace))
         if "deletionTimestamp" in meta(found.obj):
             why = f"unable to create new content in namespace {namespace} because it is being terminated"
-            raise failures.forbidden(kind.plural_about(name), why)
+            cause = failures.Cause(
+                "metadata.namespace", "NamespaceTerminating", f"namespace {namespace} is being terminated"
+            )
+            raise failures.forbidden(kind.plural_about(name), why, cause)
 
     # --- update
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from dra_operator.testing.fakeapi import failures
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -47,13 +49,22 @@ class DeleteOptions:
     dry_run: bool = False
 
 
-def write_options(query: Mapping[str, str], user_agent: str, subresource: str) -> WriteOptions:
-    """Options of a create, update or patch; without a field manager the program's name stands in, as on a real server."""
+def write_options(query: Mapping[str, str], user_agent: str, subresource: str, verb: str) -> WriteOptions:
+    """Options of a create, update or patch; without a field manager the program's name stands in, as on a real server.
+
+    Raises:
+        StatusError: 422, a dry run that is none.
+    """
+    if query.get("dryRun") not in (None, "", "All"):
+        text = f'Unsupported value: ["{query["dryRun"]}"]: supported values: "All"'
+        about = failures.About("meta.k8s.io", f"{verb.capitalize()}Options")
+        raise failures.invalid(about, [failures.Cause("dryRun", "FieldValueNotSupported", text)])
     return WriteOptions(
         manager=query.get("fieldManager") or user_agent.partition("/")[0] or "unknown",
         subresource=subresource,
         force=query.get("force") in ("true", "1"),
         dry_run=query.get("dryRun") == "All",
+        verb=verb,
         validation=query.get("fieldValidation") or "Warn",
     )
 

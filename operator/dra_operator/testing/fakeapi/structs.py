@@ -87,8 +87,52 @@ def decoded_as(kind: Kind, obj: Obj) -> Decoded:
     root = table().kinds.get(f"{kind.api_version}/{kind.kind}")
     if root is None:
         return Decoded(obj)
-    result.obj = _Reader(kind, result.unknown).struct(root, obj, "", "")
-    return result
+    if not _as_it_is(f"@{root}")(obj):
+        result.obj = _Reader(kind, result.unknown).struct(root, obj, "", "")
+        return result
+    return Decoded(obj)
+
+
+@cache
+def _as_it_is(code: str) -> _Check:
+    """Whether decoding would leave a value of this type alone: nearly always, and ten times as fast to find out."""
+    if code[0] == "@":
+        return _struct_check(table().structs[code[1:]])
+    if code.startswith("[]"):
+        return lambda value: isinstance(value, list) and all(map(_as_it_is(code[2:]), value))
+    if code.startswith("{}"):
+        return lambda value: isinstance(value, dict) and all(map(_as_it_is(code[2:]), value.values()))
+    if code == "quantity":
+        return _is_canonical
+    if limit := _NUMBERS.get(code):
+        return lambda value: type(value) is int and -limit <= value < limit
+    return _SCALARS[code][0] if code in _SCALARS else lambda _: True
+
+
+def _struct_check(fields: Fields) -> _Check:
+    checks: dict[str, _Check] = {}
+
+    def check(value: Any) -> bool:
+        if not isinstance(value, dict):
+            return False
+        for name, item in value.items():
+            found = checks.get(name)
+            if found is None:
+                if name not in fields:
+                    return False
+                found = checks[name] = _as_it_is(fields[name])
+            if item is not None and not found(item):
+                return False
+        return True
+
+    return check
+
+
+def _is_canonical(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and _canonical_quantity(value) == value
+    except InvalidQuantity:
+        return False
 
 
 @dataclass(frozen=True, slots=True)
