@@ -118,7 +118,7 @@ NVIDIA = (
         ),
     ),
     Case(
-        "nvidia/mig-one-parent.yaml", "mig-dynamic", "the same, partitioned on demand",
+        "nvidia/mig-one-parent.yaml", "mig-dynamic", "MIG devices of three sizes on one GPU, partitioned on demand",
         _all_wait("sliced", 4, PARTITIONABLE), PARTITIONABLE,
     ),
     Case(
@@ -145,7 +145,7 @@ NVIDIA = (
         (Serves("even", _ONE, 4), Apart("even")),
     ),
     Case(
-        "nvidia/by-index.yaml", "a100-efa", "the same, where the driver publishes no index",
+        "nvidia/by-index.yaml", "a100-efa", "every second A100, by an index that the driver does not publish",
         (Waits("even", "SelectorFailed", ("no such key: index", "gpu-0"), 4),), "an attribute that the driver does not publish",
     ),
     Case(
@@ -257,7 +257,7 @@ EXAMPLE = (
         (Serves("halved", {"parts": 2}), Apart("halved")),
     ),
     Case(
-        "example/two-of-a-kind.yaml", "partitions", "the same, of partitions of a GPU",
+        "example/two-of-a-kind.yaml", "partitions", "two partitions of a GPU by one request",
         _all_wait("halved", 1, PARTITIONABLE), PARTITIONABLE,
     ),
     Case(
@@ -333,7 +333,7 @@ OTHERS = (
         (Serves("rank", {"nic": 1, "gpu": 1}), Aligned("rank", PCIE_ROOT), Holds("rank", "nic", "dra.net/rdma", value=True)),
     ),
     Case(
-        "intel/rdma-wrong-path.yaml", "gpus", "the same with a class whose selector always fails",
+        "intel/rdma-wrong-path.yaml", "gpus", "a GPU and an RDMA NIC, by a class whose selector always fails",
         (Waits("rank", "SelectorFailed", ("rdma-net", "no such key", "Correct the class")),), "a class that works",
     ),
     Case(

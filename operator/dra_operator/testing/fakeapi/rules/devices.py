@@ -6,7 +6,7 @@ publish what a real server would refuse.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dra_operator.testing.fakeapi.checks import (
     dns_label,
@@ -22,6 +22,7 @@ from dra_operator.testing.fakeapi.checks import (
     wrong,
 )
 from dra_operator.testing.fakeapi.objects import Obj, dicts, dig, timestamp
+from dra_operator.testing.fakeapi.rules.attributes import check_attributes, drop_lists
 from dra_operator.testing.fakeapi.rules.claims import check_config, check_selectors
 from dra_operator.testing.fakeapi.rules.nodeselectors import check_node_selector
 
@@ -35,7 +36,8 @@ _PLACES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 
 
 def default_slice(obj: Obj, now: datetime) -> None:
-    """Taints of devices get a time (cp V-14), in place."""
+    """Taints of devices get a time (cp V-14), values of gates that are off are dropped, in place."""
+    drop_lists(obj.get("spec") or {})
     for device in dicts(dig(obj, "spec", "devices")):
         for taint in dicts(device.get("taints")):
             taint.setdefault("timeAdded", timestamp(now))
@@ -112,22 +114,10 @@ def _check_device(device: Obj, path: str) -> list[Cause]:
     attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
     if len(attributes) + len(capacity) > 32:
         causes.append(too_many(path, len(attributes) + len(capacity), 32))
-    for name, attribute in attributes.items():
-        causes += _check_attribute(attribute, f"{path}.attributes[{name}]")
+    causes += check_attributes(device, path)
     for index, taint in enumerate(dicts(device.get("taints"))):
         causes += check_taint(taint, f"{path}.taints[{index}]")
     return causes
-
-
-def _check_attribute(attribute: Any, path: str) -> list[Cause]:
-    values = [name for name in ("int", "bool", "string", "version") if dig(attribute, name) is not None]
-    if len(values) == 1:
-        return []
-    return (
-        [required(path, "exactly one value must be specified")]
-        if not values
-        else [wrong(path, attribute, "exactly one value must be specified")]
-    )
 
 
 def check_taint(taint: Obj, path: str) -> list[Cause]:
