@@ -77,7 +77,9 @@ def unfinished(claim: ResourceClaim, in_use: Collection[str]) -> Edit | None:
 
 
 def forgotten(claim: ResourceClaim) -> Edit | None:
-    """Takes our annotations off a claim, and leaves all else."""
+    """Takes our annotations off a claim, and leaves all else; a mark that came late, without an allocation, as `unfinished` does."""
+    if not claim.is_allocated and (edit := unfinished(claim, ())) is not None:
+        return edit
     gone = dict.fromkeys(name for name in (MARK, EPOCH) if name in claim.metadata.annotations)
     return Edit(Deed.FORGOTTEN, {"metadata": {"annotations": gone}}) if gone else None
 

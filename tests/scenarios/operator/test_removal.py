@@ -92,6 +92,14 @@ def half_done(here: World) -> list[str]:
     return [name for name in marked if not here.claims[name].get("status", {}).get("reservedFor")]
 
 
+def touch_metadata(here: World, name: str, metadata: Obj) -> None:
+    """Another client's write to the metadata of a claim, past HTTP."""
+    machinery = here.server.machinery
+    kind = machinery.kinds.stored(("resource.k8s.io", "resourceclaims"))
+    found = here.claims[name]
+    machinery.update(kind, ("default", name), {**found, "metadata": {**found["metadata"], **metadata}})
+
+
 async def left_by_0_1_0(here: World) -> None:
     """Brings the embedded server into the state in which release 0.1.0 died."""
     here.add(*golden.cluster(), golden.owned())
@@ -219,7 +227,7 @@ async def test_reinstalled_it_counts_what_is_allocated_and_accuses_nobody() -> N
         assert [event for event in here.events if event["reason"] in accused] == []
 
 
-async def test_ten_thousand_pods_are_read_in_pages_and_only_those_with_a_gate_are_written() -> None:
+async def test_pods_are_read_in_pages_and_only_those_with_a_gate_are_written() -> None:
     async with World() as here:
         here.add(*(pod(f"plain-{number}", gates=()) for number in range(600)), pod("web", by_template("gpu")))
         calls = len(here.server.calls)
@@ -355,6 +363,22 @@ async def test_a_late_allocation_of_the_dead_operator_fails_or_is_kept() -> None
         assert here.devices()["only-marked"] == ["gpu.example.com/n1/dev-3"]
         assert FINALIZER in here.claims["only-marked"]["metadata"]["finalizers"]
         assert traces(here) == []
+
+
+async def test_a_late_mark_of_the_dead_operator_goes_with_its_finalizer() -> None:
+    async with World() as here:
+        here.add(*golden.cluster(), claim("unmarked"), pod("web", by_name("unmarked")))
+        late = {"finalizers": [FINALIZER], "annotations": {MARK: golden.DIGESTS["dev-3"]}}
+        landed = Interloper(
+            "pods", lambda: touch_metadata(here, "unmarked", late)
+        )  # the claims have been looked at by then
+        here.server.faults.add(landed)
+
+        assert await removed(here) == 0
+
+        assert landed.hits
+        assert traces(here) == []
+        assert not here.claims["unmarked"]["metadata"].get("finalizers")
 
 
 async def test_pods_and_claims_that_change_meanwhile_are_read_again() -> None:
