@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from dra_operator.allocator import pool_problem
+from dra_operator.allocator import Rejection, Why, pool_problem
 from dra_operator.model import OwnedPool, PoolId
 
 from .policyselectors import overlaps, unknown_selectors
@@ -17,7 +17,6 @@ from .policystatus import LISTED, Facts
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dra_operator.allocator import Rejection
     from dra_operator.cluster import Cluster
     from dra_operator.features import Features
     from dra_operator.model import AllocationPolicy
@@ -81,5 +80,20 @@ def _elsewhere(policy: AllocationPolicy, cluster: Cluster) -> Counter[str]:
 
 
 def _broken(pools: Iterable[PoolId], cluster: Cluster, features: Features) -> dict[PoolId, Rejection]:
-    problems = ((pool_id, pool_problem(cluster.slices, pool_id, features)) for pool_id in pools)
+    problems = (
+        (pool_id, pool_problem(cluster.slices, pool_id, features) or _nowhere(pool_id, cluster))
+        for pool_id in pools
+    )
     return {pool_id: problem for pool_id, problem in problems if problem is not None}
+
+
+def _nowhere(pool_id: PoolId, cluster: Cluster) -> Rejection | None:
+    """A slice that says of no node that it can use the devices, which API servers refuse today (cp V-91)."""
+    for slice_ in cluster.slices.of_pool(pool_id):
+        spec = slice_.spec
+        if not (spec.node_name or spec.node_selector or spec.all_nodes or spec.per_device_node_selection):
+            places = "nodeName, nodeSelector, allNodes and perDeviceNodeSelection"
+            return Rejection(
+                Why.POOL_INVALID, f"ResourceSlice {slice_.metadata.name}: spec has none of {places}"
+            )
+    return None

@@ -107,7 +107,7 @@ class TwinController:
 
     def _tell(self, pod: Pod, claim: ResourceClaim, used: ResourceClaim) -> None:
         entry = claim.metadata.annotations.get(POD_CLAIM_NAME)
-        text = f"claims {used.metadata.name} and {claim.metadata.name} were both generated for entry {entry}"
+        text = f"spec.resourceClaims ({entry}): ResourceClaims {used.metadata.name} and {claim.metadata.name} were both generated for it"
         if not self._has_told:
             self._has_told = True  # once: it is the same for all pods
             logger.warning("%s: %s", text, REMEDY, extra=fields(pod=pod.key))

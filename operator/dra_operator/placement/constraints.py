@@ -23,7 +23,7 @@ def refusal(fields: tuple[str, ...]) -> str:
     """The sentence for the user: which fields, and what to do."""
     shown = ", ".join(fields[:3]) + (f" and {len(fields) - 3} more" if len(fields) > 3 else "")  # noqa: PLR2004 -- three paths fit an event line
     return (
-        f"not allocated: {shown} must hold on the chosen node, and the operator does not evaluate such constraints yet. "
+        f"{shown} must hold on the node that is chosen, and dra-operator does not evaluate such constraints yet. "
         "Make them preferences, pin the pod with a node affinity, or let kube-scheduler serve it: recreate the pod without "
         "the gate and with devices of a pool that no AllocationPolicy owns"
     )

@@ -244,7 +244,7 @@ class Placer:
         hindrance = self._options.hindrance(pool_id)
         if not hindrance:
             return Wait("Settling", _settling_text(need, pool_id))
-        text = f"request {need.request} of claim {need.claim} needs pool {pool_id}, which is not allocated from: {hindrance}"
+        text = f"ResourceClaim {need.claim}: request {need.request} needs pool {pool_id}, which is not allocated from: {hindrance}"
         return Wait("PolicyNotEnforced", text)
 
     # --- markets
@@ -296,6 +296,6 @@ def _blamed(error: CelError) -> str:
 
 def _settling_text(need: Need, pool_id: PoolId) -> str:
     return (
-        f"request {need.request} of claim {need.claim} waits for pool {pool_id}: it has come under an AllocationPolicy only "
-        "now, or is about to leave it, and is not allocated from until kube-scheduler surely knows. Goes on by itself"
+        f"ResourceClaim {need.claim}: request {need.request} waits for pool {pool_id}: an AllocationPolicy has it only now, or is about "
+        "to lose it, and nothing is allocated from it until kube-scheduler surely knows. The pod goes on by itself"
     )

@@ -691,6 +691,20 @@ async def test_a_policy_of_broken_pools_only_is_not_ready(published: tuple[Obj, 
         assert here.messages(reason, "broken")[0].startswith(f"nothing is allocated from pool {BAD}/n2 (")
 
 
+async def test_a_slice_without_nodes_is_named_by_its_policy() -> None:
+    """API servers refuse it today; devices of it can be used nowhere."""
+    stray = slice_("n2", 1, BAD)
+    del stray["spec"]["nodeName"]
+    async with world(*STOCK, objects=CLUSTER) as here:
+        smuggle(here, stray)
+        here.add(pod("good", by_template("gpu")))
+        await here.until(lambda: here.messages("PoolInvalid", "gpus"))
+        assert (
+            f"(ResourceSlice n2-{BAD}: spec has none of nodeName," in here.messages("PoolInvalid", "gpus")[0]
+        )
+        await here.until(lambda: here.node_of("good"))
+
+
 async def test_the_status_lists_what_is_owned_and_how_much_of_it_is_in_use() -> None:
     async with world(*STOCK, objects=CLUSTER) as here:
         here.add(pod("web", by_template("gpu")))

@@ -428,7 +428,7 @@ def test_a_pod_with_a_constraint_that_we_do_not_evaluate_is_left_alone(
 
     assert isinstance(found, Refuse)
     assert found.reason == "ConstraintNotEvaluated"
-    assert found.message.startswith(f"not allocated: {field} must hold on the chosen node")
+    assert found.message.startswith(f"{field} must hold on the node that is chosen")
 
 
 def test_preferences_do_not_stop_us(cluster: Cluster) -> None:
