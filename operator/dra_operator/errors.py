@@ -6,7 +6,7 @@
     │   ├── InvalidClaim            a claim (or a class that it names) that can never be allocated as written
     │   ├── InvalidPool             a pool whose slices contradict each other
     │   ├── InvalidQuantity         text that is no Kubernetes quantity
-    │   └── InvalidSettings         flags or environment
+    │   └── InvalidSettings         flags, environment, settings file
     ├── Unsatisfied                 the input is fine, there is no allocation
     │   ├── NoSolution              impossible as things are; carries reasons
     │   ├── NodeFailure             this node cannot be judged (an invalid pool on it); others can
@@ -100,7 +100,7 @@ class InvalidQuantity(InvalidInput):
 
 
 class InvalidSettings(InvalidInput):
-    """Flags or environment that cannot be used together or at all."""
+    """Settings that cannot be used together or at all; `path` is the flag, the variable, or file and key."""
 
 
 class Unsatisfied(DraError):
