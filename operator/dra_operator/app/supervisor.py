@@ -65,8 +65,8 @@ class Supervisor:
         error = None if task.cancelled() else _first(task.exception())
         if self._stop.is_set():
             if error is not None:
-                words = "task %s failed during shutdown: %s"
-                logger.warning(words, task.get_name(), error, exc_info=_trace(error))
+                words = "task %s failed during shutdown: %s: %s"
+                logger.warning(words, task.get_name(), type(error).__name__, error)
             return
         self._failed = True
         if isinstance(error, DraError):
@@ -74,11 +74,6 @@ class Supervisor:
         else:
             logger.error("task %s has ended; so does the operator", task.get_name(), exc_info=error)
         self._stop.set()
-
-
-def _trace(error: BaseException) -> BaseException | None:
-    """What is told of an error besides its words: those of ours say all there is to know."""
-    return None if isinstance(error, DraError) else error
 
 
 def _first(error: BaseException | None) -> BaseException | None:
