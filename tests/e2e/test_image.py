@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
     from tests.e2e.image import Image
 
+pytestmark = pytest.mark.timeout(
+    600
+)  # packages are downloaded and compiled: 20 s, and several times that on a busy machine
+
 MEGABYTE = 1_000_000
 LISTING = """
 import json, os, sys, importlib.metadata as metadata
