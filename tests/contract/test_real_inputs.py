@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SLICES = f"{DRA}/resourceslices"
 GONE = "00c21858-73a7-402e-88bc-5e33b1d39bb7"
-LIVE = {
+LIVE: Obj = {
     "uid": "54700765-803c-489c-8388-64efe891729c",
     "creationTimestamp": "2025-08-13T06:31:39Z",
     "generation": 4,

@@ -148,7 +148,7 @@ class Feeder:
                 self._apply(inside, batch.name, obj)
             self._rows += self._outcomes(inside, batch.name)
         finally:
-            self._kubectl.in_namespace(namespace).run("delete", "pods,deployments,jobs", "--all", "--force")
+            self._kubectl.in_namespace(namespace).run("delete", "deployments,jobs,pods", "--all", "--force")
             self._kubectl.delete("namespace", namespace)
         return self._rows
 

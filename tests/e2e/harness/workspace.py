@@ -50,10 +50,15 @@ class Workspace:
         )
         return cls(control_plane, namespace, inside)
 
-    def apply(self, *manifests: str | dict[str, Any]) -> None:
-        """Applies YAML texts and objects; what is not namespaced is deleted again with the workspace."""
+    def apply(self, *manifests: str | dict[str, Any], validate: bool = True) -> None:
+        """Applies YAML texts and objects; what is not namespaced is deleted again with the workspace.
+
+        Args:
+            manifests: texts and objects.
+            validate: as of kubectl; False lets fields pass that the API server does not know.
+        """
         text = "\n---\n".join(map(to_yaml, manifests))
-        applied = self.kubectl.apply(text, "--output=json")
+        applied = self.kubectl.apply(text, "--output=json", f"--validate={str(validate).lower()}")
         self._remember(json.loads(applied))
 
     def _remember(self, applied: dict[str, Any]) -> None:
