@@ -103,8 +103,9 @@ async def _create(server: Server, plan: Plan, *objects: dict[str, object]) -> No
 
 async def _furnish(server: Server, plan: Plan) -> None:
     async with client(server) as api:
-        for objects in (common(), nodes(plan.size), [policy()]):
-            await create(api, objects, plan.clients)
+        await create(api, common(), 1)
+        await create(api, nodes(plan.size), plan.clients)
+        await create(api, [policy()], 1)
         await policy_is_ready(api, plan.size.nodes)
 
 

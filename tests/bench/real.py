@@ -132,8 +132,8 @@ def _measure(
 async def _furnish(server: Server, plan: Plan) -> str:
     """All objects but the pods. Returns: the version of Kubernetes."""
     async with client(server) as api:
-        for objects in (common(), nodes(plan.size)):
-            await create(api, objects, plan.clients)
+        await create(api, common(), 1)
+        await create(api, nodes(plan.size), plan.clients)
         return await load.version(api)
 
 

@@ -60,7 +60,7 @@ def nodes(size: Size) -> list[Obj]:
 
 
 def common() -> list[Obj]:
-    """Namespace, class and template."""
+    """Namespace, class and template; the namespace has to be there first."""
     return [
         make.namespace(NAMESPACE),
         make.device_class(CLASS, driver=DRIVER),
