@@ -6,6 +6,7 @@ Used by the tests beside it. Knows paths and JSON, and nothing of what servers d
 from __future__ import annotations
 
 import json
+import os
 import ssl
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
     import aiohttp
 
 Obj = dict[str, Any]
+
+REAL = os.environ.get("DRA_CONTRACT_KUBECONFIG", "")
+"""The kubeconfig of a real server; empty for the embedded one."""
+
+IDLE = "4" if REAL else "1"
+"""Seconds of a watch in which an idle server has sent a bookmark: a real one does so two seconds before the end."""
 
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"

@@ -6,7 +6,6 @@ The same tests run on both; where they differ, the real one is right. Each test 
 from __future__ import annotations
 
 import asyncio
-import os
 import secrets
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,7 +16,7 @@ import pytest
 import yaml
 
 from dra_operator.testing.fakeapi import FakeApi
-from tests.contract.client import Client, Server
+from tests.contract.client import REAL, Client, Server
 from tests.contract.kubectl import Kubectl
 from tests.contract.objects import DEFINITION, POLICIES
 
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-REAL = os.environ.get("DRA_CONTRACT_KUBECONFIG", "")
 
 
 @asynccontextmanager
@@ -34,7 +32,7 @@ async def running(folder: Path) -> AsyncIterator[Server]:
     if REAL:
         yield Server.of_kubeconfig(Path(REAL))
         return
-    async with FakeApi(bookmark_seconds=1.0, rbac=True) as embedded:
+    async with FakeApi(bookmark_seconds=0.25, rbac=True) as embedded:
         embedded.compact_every(0.5)
         yield Server.of_kubeconfig(embedded.write_kubeconfig(folder / "kubeconfig.yaml"))
 

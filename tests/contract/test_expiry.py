@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.contract.client import CLAIM, CONFIG, POD
+from tests.contract.client import CLAIM, CONFIG, IDLE, POD
 from tests.contract.objects import claim, config, pod
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ async def test_watch_from_a_version_of_the_future_hears_nothing(api: Client) -> 
 
 async def test_watch_resumes_from_a_bookmark_without_loss(api: Client) -> None:
     version = (await api.get(CONFIG)).version
-    query = {"allowWatchBookmarks": "true", "timeoutSeconds": "4", "labelSelector": "mine"}
+    query = {"allowWatchBookmarks": "true", "timeoutSeconds": IDLE, "labelSelector": "mine"}
     watch = await api.watch(CONFIG, resourceVersion=version, **query)
     (await api.create(CONFIG, config("unselected"))).ok()
     bookmarks = [event for event in await watch.rest() if event["type"] == "BOOKMARK"]
@@ -61,7 +61,7 @@ async def test_watch_resumes_from_a_bookmark_without_loss(api: Client) -> None:
 
 
 async def test_bookmark_has_kind_version_and_nothing_else(api: Client) -> None:
-    query = {"allowWatchBookmarks": "true", "timeoutSeconds": "4", "labelSelector": "mine"}
+    query = {"allowWatchBookmarks": "true", "timeoutSeconds": IDLE, "labelSelector": "mine"}
     watch = await api.watch(CLAIM, resourceVersion=(await api.get(CLAIM)).version, **query)
     bookmark = (await watch.rest())[-1]
     assert bookmark["type"] == "BOOKMARK"
@@ -73,7 +73,7 @@ async def test_bookmark_has_kind_version_and_nothing_else(api: Client) -> None:
 
 async def test_watch_without_bookmarks_gets_none(api: Client) -> None:
     watch = await api.watch(
-        CONFIG, resourceVersion=(await api.get(CONFIG)).version, timeoutSeconds="3", labelSelector="mine"
+        CONFIG, resourceVersion=(await api.get(CONFIG)).version, timeoutSeconds=IDLE, labelSelector="mine"
     )
     assert await watch.rest() == []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.contract.client import CLAIM, CONFIG, POD
+from tests.contract.client import CLAIM, CONFIG, IDLE, POD
 from tests.contract.objects import claim, config, pod
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ async def test_initial_events_without_a_version_match_are_invalid(api: Client) -
 async def test_idle_watch_ends_at_its_timeout_with_a_fresh_bookmark(api: Client) -> None:
     """The change that is not selected is the newest of its kind; kube-apiserver sends the bookmark two seconds before the end."""
     version = (await api.get(CONFIG)).version
-    query = {"allowWatchBookmarks": "true", "timeoutSeconds": "4", **_ONLY}
+    query = {"allowWatchBookmarks": "true", "timeoutSeconds": IDLE, **_ONLY}
     watch = await api.watch(CONFIG, resourceVersion=version, **query)
     newer = (await api.create(CONFIG, config("unselected"))).ok()
     events = await watch.rest()
