@@ -117,8 +117,10 @@ def _figures(findings: Sequence[NodeFinding]) -> str:
     return f" ({'; '.join(texts)})" if texts else ""
 
 
-def _tally_text(tallies: Sequence[DeviceTally], name: str) -> str:
-    first = tallies[0]
+def _tally_text(found: Sequence[DeviceTally], name: str) -> str:
+    first = found[0]
+    # What nodes share is the same for all of them: it counts once.
+    tallies = [tally for tally in found if not tally.shared] + [tally for tally in found if tally.shared][:1]
     wanted = f"{first.wanted} wanted" if first.wanted else "all wanted"
     counts: Counter[str] = Counter()
     for tally in tallies:

@@ -34,6 +34,7 @@ from .outcomes import Cause, ClaimDecision, NodeFinding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from dra_operator.allocator import Inputs, Rejection, Reporter
     from dra_operator.cluster import RestrictedSlices
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     from .candidates import Need
     from .census import Census
+    from .outcomes import DeviceTally
 
     Teller = Callable[[], NodeFinding]
 
@@ -180,8 +182,8 @@ class Market:
         if pool:
             return _pool_fault(node.name, *pool)
         text = f"node(s) have too few {'' if lasting else 'free '}devices for {self._label(need)}"
-        visible = self._visible(node.name)
-        found = tallies(self._census, need, visible, self._inputs.allocated.devices, node_name=node.name)
+        found = self._tallies(need, node.name, self._inputs.allocated.devices)
+        visible = (*self._view.on_node(node.name), *self._view.shared())
         cause = Cause.FEATURE if lasting and self._lacks_feature(need, visible) else Cause.DEVICES
         return NodeFinding(node.name, cause, text, found, lasting=lasting)
 
@@ -208,6 +210,11 @@ class Market:
         """
         if not self._claims or self._details <= 0:
             return None
+        need = self._supply.hopeless(node.name)
+        if (
+            need is not None
+        ):  # as `check` would say of an idle node: what the search meets first may look as if it passed
+            return self._shortage(need, node)
         heard = Collector()
         try:
             self._explore(node, self._untouched, heard)
@@ -229,7 +236,7 @@ class Market:
         self, node: Node, heard: Collector, taken: Collection[DeviceId], *, lasting: bool
     ) -> NodeFinding:
         need = self._last = self._blamed(heard)
-        found = tallies(self._census, need, self._visible(node.name), frozenset(taken), heard) if need else ()
+        found = self._tallies(need, "", frozenset(taken), heard, at=node.name) if need else ()
         return NodeFinding(node.name, Cause.COMBINATION, self._no_combination(need), found, lasting=lasting)
 
     def _no_combination(self, need: Need | None) -> str:
@@ -256,8 +263,28 @@ class Market:
         finally:
             self._details -= allocator.steps
 
-    def _visible(self, node_name: str) -> Sequence[ResourceSlice]:
-        return (*self._view.on_node(node_name), *self._view.shared())
+    def _tallies(
+        self,
+        need: Need,
+        node_name: str,
+        taken: AbstractSet[DeviceId],
+        heard: Collector | None = None,
+        *,
+        at: str = "",
+    ) -> tuple[DeviceTally, ...]:
+        """The node's own devices and those that it shares with others, told apart: these count once for all nodes.
+
+        Args:
+            need: the request.
+            node_name: devices that name another node are told apart; empty for not.
+            taken: devices in use.
+            heard: what the search reported.
+            at: the node, if not `node_name`.
+        """
+        local, shared = self._view.on_node(at or node_name), self._view.shared()
+        own = tallies(self._census, need, local, taken, heard, node_name) if local or not shared else ()
+        common = tallies(self._census, need, shared, taken, heard, node_name) if shared else ()
+        return (*own, *(replace(tally, shared=True) for tally in common if tally.seen))
 
     def _blamed(self, heard: Collector) -> Need | None:
         """The need to show: the last that the search could not meet, as everything before it was met at least once."""

@@ -143,6 +143,7 @@ class DeviceTally:
         wanted: how many devices it asks for; 0 for all.
         seen: devices looked at.
         rejected: reason → number of devices; reasons are the vocabulary of `findings.py`.
+        shared: whether these are devices that several nodes can use, so that the tallies of these nodes are about the same devices.
     """
 
     claim: str
@@ -151,6 +152,7 @@ class DeviceTally:
     wanted: int
     seen: int
     rejected: Mapping[str, int] = field(default_factory=dict)
+    shared: bool = False
 
 
 class Cause(Enum):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dra_operator.explain import MAX_BYTES, explain
@@ -61,6 +63,18 @@ def test_alternatives_of_a_prioritized_list_are_told_apart() -> None:
         "(r/big: class gpu.example.com, 1 wanted, 8 devices seen: 8 in use; "
         "r/small: class gpu.example.com, 1 wanted, 8 devices seen: 2 in use, 6 free)"
     ) in explain(Unplaced(1, (finding,))).message
+
+
+def test_devices_that_nodes_share_count_once() -> None:
+    """A hundred nodes that see the same pool do not make a hundred pools of it."""
+    text = "node(s) have too few free devices for request gpu"
+    shared = replace(tally(seen=4, wanted=5, in_use=1), shared=True)
+    findings = tuple(
+        NodeFinding(f"n{number}", Cause.DEVICES, text, (tally(seen=2, wanted=5), shared))
+        for number in range(3)
+    )
+
+    assert "5 wanted, 10 devices seen: 1 in use, 9 free)" in explain(Unplaced(3, findings)).message
 
 
 def test_a_request_for_all_devices_says_so() -> None:

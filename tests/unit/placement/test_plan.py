@@ -552,6 +552,21 @@ def test_a_pod_that_no_node_can_ever_serve_is_told_the_same_when_nodes_are_full(
     assert texts(after) == texts(before)
 
 
+def test_a_request_that_is_too_large_is_not_hidden_by_another_that_finds_nothing_free(
+    cluster: Cluster,
+) -> None:
+    """The first request waits for devices in use; the second asks for more than any node has."""
+    every = exactly("every") | {"exactly": {"deviceClassName": "gpu", "allocationMode": "All"}}
+    constraints = [{"matchAttribute": f"{GPU}/modell"}]
+    cluster.apply("ADDED", claim("c", every, exactly("three", count=3), constraints=constraints))
+    fill(cluster)
+
+    found = unplaced(placer(cluster).decide(pod("p", "c")))
+
+    assert found.verdict is Verdict.NEVER
+    assert texts(found)[1:] == ["1 node(s) have too few devices for request three"] * 2
+
+
 @pytest.mark.parametrize("selector", ["fail", "broken"])
 def test_a_selector_that_fails_is_refused_also_when_nodes_are_full(cluster: Cluster, selector: str) -> None:
     """Attribute typos, results that are no booleans, expressions that do not compile."""
