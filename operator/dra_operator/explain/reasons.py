@@ -76,7 +76,7 @@ EVENTS: Final = {
 SILENT: Final = frozenset({"ClaimInFlight", "BoundConsumer"})
 """Reasons for which pods wait without an event: the ordinary course of things, over in a moment."""
 
-CONDITIONS: Final = {
+CONDITIONS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     "Ready": {
         "True": ("Allocating", "NotEnforced"),
         "False": (

@@ -43,7 +43,7 @@ def literals(folder: Path) -> set[str]:
 def said(name: str, position: int) -> set[str]:
     """The strings at one position in all calls of that name."""
     given = (args[position] for called, args in calls() if called == name and len(args) > position)
-    return {node.value for node in given if isinstance(node, ast.Constant)}
+    return {node.value for node in given if isinstance(node, ast.Constant) and isinstance(node.value, str)}
 
 
 def section(title: str) -> list[list[str]]:
