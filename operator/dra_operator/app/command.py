@@ -12,7 +12,17 @@ import click
 
 from dra_operator import __version__
 from dra_operator.errors import DraError, InvalidSettings
-from dra_operator.settings import BY_NAME, Group, SetCommand, Settings, build, chosen, options, origins, strays
+from dra_operator.settings import (
+    BY_NAME,
+    Group,
+    SetCommand,
+    Settings,
+    build,
+    chosen,
+    options,
+    origins,
+    strays,
+)
 
 from .ending import ends_for_sure
 from .logs import set_up
