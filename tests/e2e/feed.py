@@ -193,13 +193,13 @@ class Feeder:
 
 
 def snapshot(kubectl: Kubectl) -> Snapshot:
-    """What is in the namespace of `kubectl` now, and all slices."""
-    return Snapshot(
-        kubectl.get_all("pods"),
-        kubectl.get_all("resourceclaims"),
-        kubectl.get_all("events"),
-        kubectl.get_all("resourceslices"),
-    )
+    """What is in the namespace of `kubectl` now, and all slices; by one call, as each costs a tenth of a second."""
+    found = kubectl.get_all("pods,resourceclaims,events,resourceslices")
+    by_kind: dict[str, list[Object]] = {}
+    for obj in found:
+        by_kind.setdefault(obj["kind"], []).append(obj)
+    kinds = ("Pod", "ResourceClaim", "Event", "ResourceSlice")
+    return Snapshot(*(by_kind.get(kind, []) for kind in kinds))
 
 
 def _is_over(seen: Snapshot) -> bool:
