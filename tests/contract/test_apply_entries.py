@@ -227,7 +227,11 @@ async def test_key_of_an_entry_must_be_there(api: Client) -> None:
     await _allocated(api)
     refused = await _reserve(api, "one", {"resource": "pods", "name": "p"})
     assert refused.code == 500
-    assert 'associative list with keys has an element that omits key field "uid"' in refused.body["message"]
+    assert refused.body["message"] == (
+        "failed to create typed patch object (/claim; resource.k8s.io/v1, Kind=ResourceClaim): .status.reservedFor:"
+        ' element 0: associative list with keys has an element that omits all key fields ["uid"]'
+        " (and doesn't have default values for any key fields)"
+    )
 
 
 async def test_entry_that_comes_twice_is_refused(api: Client) -> None:

@@ -126,8 +126,9 @@ def _bad_keys(kind: Kind, items: list[Any], keys: tuple[str, ...], path: Path) -
             continue
         missing = [key for key in keys if key not in item and key not in _DEFAULTED and not kind.custom]
         if len(missing) == len(keys):
-            why = f"associative list with keys has an element that omits key field {quoted(missing[0])}"
-            yield path, f"element {index}: {why} (and doesn't have default value)"
+            listed = " ".join(quoted(key) for key in keys)
+            why = f"associative list with keys has an element that omits all key fields [{listed}]"
+            yield path, f"element {index}: {why} (and doesn't have default values for any key fields)"
         element = item_element(item, keys)
         if element in seen:
             yield path, f"duplicate entries for key {_shown_key(json.loads(element.partition(':')[2]))}"
