@@ -131,7 +131,8 @@ async def burst(api: Client, pods: list[Obj], timeline: Timeline, clients: int, 
         ) from None
     finally:
         following.cancel()
-        await asyncio.wait([following])  # until its connection is closed
+        await asyncio.wait([following])
+    await version(api)  # in its time the watch's connection closes, which takes a while with TLS
 
 
 async def _follow(api: Client, version: str, timeline: Timeline, count: int) -> None:

@@ -23,6 +23,10 @@ MEGABYTE = 1_000_000
 LOOK_SECONDS = 0.01
 """Between two looks at `/readyz`: the error of the start-up times."""
 
+CALM_SECONDS = 0.5
+CALM_SHARE = 0.1
+"""A process is calm when it uses less than that share of a core over that time; kube-apiserver at rest uses a twentieth."""
+
 
 class NotReadyError(Exception):
     """A process ended, or did not get ready."""
@@ -73,6 +77,17 @@ def await_ready(url: str, begin: float, alive: Callable[[], bool], timeout: floa
             raise NotReadyError(f"{url} does not get ready")
         time.sleep(LOOK_SECONDS)
     return time.monotonic() - begin
+
+
+def await_calm(pid: int, patience: float = 30.0) -> None:
+    """Wait until a process has hardly anything to do, so that what came before is not counted; not longer than `patience` seconds."""
+    deadline, before = time.monotonic() + patience, cpu_seconds(pid)
+    while time.monotonic() < deadline:
+        time.sleep(CALM_SECONDS)
+        now = cpu_seconds(pid)
+        if now - before < CALM_SECONDS * CALM_SHARE:
+            return
+        before = now
 
 
 def machine() -> dict[str, Any]:

@@ -24,7 +24,7 @@ from . import load
 from .arguments import forget_settings, parser, size_of
 from .figures import ratios
 from .load import LoadError, Timeline, burst, client, create, everything, is_bound, policy_is_ready
-from .processes import Meter, NotReadyError, machine, memory
+from .processes import Meter, NotReadyError, await_calm, machine, memory
 from .report import Goal, Result, document, table, write
 from .subject import Writes
 from .verification import WrongEndError, check
@@ -104,9 +104,9 @@ def run(plan: Plan, who: str) -> tuple[Figures, str]:
             lambda: control_plane.kubectl.in_namespace(NAMESPACE).find("serviceaccount", "default"),
             f"ServiceAccount {NAMESPACE}/default",
         )
+        kubeconfig = install(control_plane)  # for both: new kinds and policies give kube-apiserver work
         if who == STOCK:
             return _measure(control_plane, server, plan, None), version
-        kubeconfig = install(control_plane)
         with OperatorProcess.start(control_plane, kubeconfig, *plan.flags) as operator:
             asyncio.run(_own(server, plan))
             figures = _measure(control_plane, server, plan, operator)
@@ -117,6 +117,7 @@ def _measure(
     control_plane: ControlPlane, server: Server, plan: Plan, operator: OperatorProcess | None
 ) -> Figures:
     timeline, count = Timeline(is_bound), plan.size.pods
+    await_calm(control_plane.pid(APISERVER))
     pids = {figure: control_plane.pid(name) for figure, name in METERED.items()}
     if operator is not None:
         pids["operatorCpu"] = operator.pid
