@@ -1,10 +1,12 @@
 """Manifests such as real drivers' users write, through the real kubectl on a real control plane: the table of `tests/inputs/cases.py`.
 
 Devices are published once for all cases that want the same; every case has a namespace of its own, whose devices are free again before the next.
+Half of them is fed in every run, each shape at least once; `DRA_E2E_INPUTS=all` feeds all (minutes).
 """
 
 from __future__ import annotations
 
+import os
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -26,13 +28,30 @@ if TYPE_CHECKING:
     from tests.e2e.harness.operator_process import OperatorProcess
     from tests.e2e.harness.workspace import Workspace
 
-POLICY = "real-manifests"
-FLEETS = [
-    list(cases)
-    for _, cases in groupby(
-        sorted(CASES, key=lambda case: str(case.fleet_path)), lambda case: case.fleet_path
-    )
-]
+EVERY_RUN = frozenset(
+    {
+        "nvidia/a100-efa",
+        "nvidia/mig-static",
+        "nvidia/mig-dynamic",
+        "nvidia/gb200",
+        "example/gpus",
+        "amd/mi300x",
+        "sriov/vfs",
+        "traps/limits",
+        "traps/no-attributes",
+        "traps/upper",
+    }
+)
+"""Devices whose cases are fed in every run."""
+
+
+def fleet_of(case: Case) -> str:
+    """Name of the devices that a case wants."""
+    return f"{case.driver}/{case.devices}"
+
+
+WANTED = [case for case in CASES if os.environ.get("DRA_E2E_INPUTS") == "all" or fleet_of(case) in EVERY_RUN]
+FLEETS = [list(cases) for _, cases in groupby(sorted(WANTED, key=fleet_of), fleet_of)]
 
 
 @pytest.fixture
@@ -47,12 +66,13 @@ def publish(admin: Workspace, case: Case) -> None:
     """Nodes, classes and slices as the file has them, and a policy that owns all of its drivers."""
     fleet = case.fleet()
     admin.apply(case.fleet_path.read_text(), validate=not case.lenient)
-    admin.apply(policy(POLICY, *({"driver": driver} for driver in drivers(fleet))))
-    admin.kubectl.until("allocationpolicy", POLICY, is_settled, "rules in place and settled")
+    name = admin.namespace[-8:]
+    admin.apply(policy(f"inputs-{name}", *({"driver": driver} for driver in drivers(fleet))))
+    admin.kubectl.until("allocationpolicy", f"inputs-{name}", is_settled, "rules in place and settled")
     admin.nodes_ready(*(obj["metadata"]["name"] for obj in fleet if obj["kind"] == "Node"))
 
 
-@pytest.mark.parametrize("cases", FLEETS, ids=lambda cases: f"{cases[0].driver}-{cases[0].devices}")
+@pytest.mark.parametrize("cases", FLEETS, ids=lambda cases: fleet_of(cases[0]))
 def test_manifests_get_what_their_writers_meant(
     cases: list[Case], admin: Workspace, control_plane: ControlPlane, request: pytest.FixtureRequest
 ) -> None:
