@@ -224,14 +224,11 @@ async def test_applied_requests_and_devices_are_one_value(api: Client, unique: s
 
 
 async def test_key_of_an_entry_must_be_there(api: Client) -> None:
+    """Not for the merge, to which it is just empty, but for validation."""
     await _allocated(api)
     refused = await _reserve(api, "one", {"resource": "pods", "name": "p"})
-    assert refused.code == 500
-    assert refused.body["message"] == (
-        "failed to create typed patch object (/claim; resource.k8s.io/v1, Kind=ResourceClaim): .status.reservedFor:"
-        ' element 0: associative list with keys has an element that omits all key fields ["uid"]'
-        " (and doesn't have default values for any key fields)"
-    )
+    assert (refused.code, refused.reason) == (422, "Invalid")
+    assert [cause["field"] for cause in refused.causes] == ["status.reservedFor[0].uid"]
 
 
 async def test_entry_that_comes_twice_is_refused(api: Client) -> None:

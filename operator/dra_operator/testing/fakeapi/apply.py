@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from dra_operator.testing.fakeapi.kinds import Kind
 
 
-_DEFAULTED = frozenset({"protocol", "shareID"})
-"""Keys that an entry may leave out."""
-
-
 def applied(kind: Kind, live: Obj | None, config: Obj, manager: Manager, *, force: bool, time: str) -> Obj:
     """The object, managedFields included, after `manager` has applied `config`.
 
@@ -96,7 +92,7 @@ def _shown_key(keys: Obj) -> str:
 
 
 def check_entries(kind: Kind, config: Obj) -> None:
-    """Every entry of a keyed list has its keys, and no two have the same.
+    """No two entries of a keyed list have the same keys; keys that are left out have a default, which validation sees.
 
     Raises:
         StatusError: 500.
@@ -114,21 +110,16 @@ def _bad_entries(kind: Kind, value: Any, path: Path) -> Iterator[tuple[Path, str
             yield from _bad_entries(kind, item, (*path, field))
     elif isinstance(value, list):
         if keys := apply_keys(kind, path):
-            yield from _bad_keys(kind, value, keys, path)
+            yield from _bad_keys(value, keys, path)
         for item in value:
             yield from _bad_entries(kind, item, path)
 
 
-def _bad_keys(kind: Kind, items: list[Any], keys: tuple[str, ...], path: Path) -> Iterator[tuple[Path, str]]:
+def _bad_keys(items: list[Any], keys: tuple[str, ...], path: Path) -> Iterator[tuple[Path, str]]:
     seen: set[str] = set()
-    for index, item in enumerate(items):
+    for item in items:
         if not isinstance(item, dict):
             continue
-        missing = [key for key in keys if key not in item and key not in _DEFAULTED and not kind.custom]
-        if len(missing) == len(keys):
-            listed = " ".join(quoted(key) for key in keys)
-            why = f"associative list with keys has an element that omits all key fields [{listed}]"
-            yield path, f"element {index}: {why} (and doesn't have default values for any key fields)"
         element = item_element(item, keys)
         if element in seen:
             yield path, f"duplicate entries for key {_shown_key(json.loads(element.partition(':')[2]))}"
