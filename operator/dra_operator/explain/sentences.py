@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from dra_operator.placement import Cause, Verdict
+from dra_operator.placement import COMBINATION, IN_USE, Cause, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -128,8 +128,8 @@ def _tally_text(found: Sequence[DeviceTally], name: str) -> str:
     text = f"class {first.device_class}, {wanted}, {sum(tally.seen for tally in tallies)} devices seen"
     reasons = _counted(counts)
     free = sum(tally.seen for tally in tallies) - counts.total()
-    if reasons and free > 0:
-        reasons += f", {free} free"
+    if reasons and (free > 0 or IN_USE in counts) and COMBINATION not in counts:
+        reasons += f", {max(free, 0)} free"
     prefix = f"{name}: " if name else ""
     return f"{prefix}{text}: {reasons}" if reasons else f"{prefix}{text}"
 

@@ -6,6 +6,7 @@ plan needs no undo.
 """
 
 from .entries import CLAIM_MISSING
+from .findings import COMBINATION
 from .intake import OTHER_GATES, SCHEDULER_NAME
 from .options import PlacementOptions
 from .outcomes import (
@@ -26,9 +27,12 @@ from .outcomes import (
     Wait,
 )
 from .plan import Placer
+from .vocabulary import IN_USE
 
 __all__ = [
     "CLAIM_MISSING",
+    "COMBINATION",
+    "IN_USE",
     "OTHER_GATES",
     "SCHEDULER_NAME",
     "Allocate",

@@ -37,7 +37,7 @@ def test_nodes_and_devices_are_summed_and_the_next_step_is_told() -> None:
     assert found.verdict is Verdict.NOT_NOW
     assert found.message == (
         "0/5 nodes can serve this pod: 3 node(s) have too few free devices for request gpu (class gpu.example.com, 1 wanted, "
-        "24 devices seen: 21 in use, 3 tainted), 1 node(s) have no device for request gpu, 1 node(s) had untolerated taint "
+        "24 devices seen: 21 in use, 3 tainted, 0 free), 1 node(s) have no device for request gpu, 1 node(s) had untolerated taint "
         "{a: b}. Waiting: the pod goes on by itself as soon as that changes; to go on at once, end a pod that holds such "
         "devices or add some."
     )
@@ -60,7 +60,7 @@ def test_alternatives_of_a_prioritized_list_are_told_apart() -> None:
     finding = NodeFinding("n1", Cause.DEVICES, text, (tally("r/big", in_use=8), tally("r/small", in_use=2)))
 
     assert (
-        "(r/big: class gpu.example.com, 1 wanted, 8 devices seen: 8 in use; "
+        "(r/big: class gpu.example.com, 1 wanted, 8 devices seen: 8 in use, 0 free; "
         "r/small: class gpu.example.com, 1 wanted, 8 devices seen: 2 in use, 6 free)"
     ) in explain(Unplaced(1, (finding,))).message
 
