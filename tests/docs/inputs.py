@@ -24,9 +24,9 @@ DRIVERS: Final = {
 """What the folders of `tests/inputs` stand for."""
 
 HEAD: Final = """
-What becomes of manifests such as the users of published DRA drivers write. Each row is a
-test on the embedded API server and one on a real Kubernetes 1.37 control plane with the real kubectl, with manifests of the project's own, written
-from the facts in drivers' documents and live dumps.
+What becomes of manifests such as the users of published DRA drivers write. Each row is a test on the embedded API server (extended resources
+excepted, which it does not schedule) and one on a real Kubernetes 1.37 control plane with the real kubectl: half of them in every run, all with
+`DRA_E2E_INPUTS=all`. The manifests are the project's own, written from the facts in drivers' documents and live dumps.
 
 "Allocated" means: each pod got the devices that the manifest's writer meant (number, attributes, alignment, sharing, configuration), and runs.
 "Waits" means: nothing is allocated, the pod keeps its gate, and an event on it names what is missing.
