@@ -40,12 +40,14 @@ class MatchAttribute:
 
     Args:
         constraint: with `match_attribute` set.
+        index: of the constraint in its claim.
         features: whether list values are compared (not built: such values are refused with that reason).
     """
 
-    def __init__(self, constraint: DeviceConstraint, features: Features) -> None:
+    def __init__(self, constraint: DeviceConstraint, index: int, features: Features) -> None:
         self._requests = frozenset(constraint.requests)
         self._attribute = constraint.match_attribute or ""
+        self._name = f"spec.devices.constraints[{index}].matchAttribute {self._attribute}"
         self._lists = features.list_type_attributes
         self._reference: DeviceAttribute | None = None
         self._count = 0
@@ -70,17 +72,17 @@ class MatchAttribute:
 
     def _refusal(self, found: DeviceAttribute | None) -> Rejection | None:
         if found is None:
-            return Rejection(Why.CONSTRAINT, f"matchAttribute {self._attribute}: the device does not have it")
+            return Rejection(Why.CONSTRAINT, f"{self._name}: the device does not have it")
         if self._lists and any(getattr(found, name) is not None for name in _LISTS):
             return Rejection(Why.NOT_BUILT, gate_of("list_type_attributes"))
         if self._count == 0:
             return self._first_refusal(found)
-        return None if self._same(found) else Rejection(Why.CONSTRAINT, f"matchAttribute {self._attribute}")
+        return None if self._same(found) else Rejection(Why.CONSTRAINT, self._name)
 
     def _first_refusal(self, found: DeviceAttribute) -> Rejection | None:
         """Without list types any first value will do, even none (alloc C-6); with them it must be usable (alloc C-9)."""
         if self._lists and _scalar(found) is None:
-            return Rejection(Why.CONSTRAINT, f"matchAttribute {self._attribute}: its value cannot be used")
+            return Rejection(Why.CONSTRAINT, f"{self._name}: its value cannot be used")
         return None
 
     def _same(self, found: DeviceAttribute) -> bool:

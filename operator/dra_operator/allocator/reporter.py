@@ -23,7 +23,7 @@ class Why(StrEnum):
     TAKEN = "taken"  # empty: by another request of the same pod
     NODE = "node"  # empty: a device of a slice with per-device node selection, for other nodes
     TAINT = "taint"  # key=value:effect
-    CONSTRAINT = "constraint"  # matchAttribute <name>, or what is missing
+    CONSTRAINT = "constraint"  # its path in the claim, matchAttribute <name>, what is missing
     NOT_BUILT = "not built"  # name of the Kubernetes feature gate
     GATE_OFF = "gate off"  # name of the Kubernetes feature gate
     POOL_INCOMPLETE = "pool incomplete"  # empty: its driver is publishing it

@@ -132,7 +132,7 @@ class Reader:
             total += minimum
         for index, constraint in enumerate(claim.spec.devices.constraints):
             if constraint.match_attribute is not None:
-                constraints.append(MatchAttribute(constraint, self._inputs.features))
+                constraints.append(MatchAttribute(constraint, index, self._inputs.features))
             elif constraint.distinct_attribute is None:
                 where = f"spec.devices.constraints[{index}]"
                 text = "empty constraint (unsupported constraint type?)"

@@ -22,7 +22,7 @@ _WORDS: Final = {
     Why.TAKEN: "taken by another request of the pod",
     Why.NODE: "for other nodes",
     Why.TAINT: "tainted {}",
-    Why.CONSTRAINT: "not meeting the constraint {}",
+    Why.CONSTRAINT: "not meeting {}",
     Why.NOT_BUILT: "needing {}, which this release does not allocate",
     Why.GATE_OFF: "needing {}, which is switched off",
     Why.POOL_INCOMPLETE: "in a pool that its driver is still publishing",

@@ -332,7 +332,7 @@ CASES = (
         asks({"devices": {"requests": PAIR, "constraints": [{"matchAttribute": f"{DRIVER}/pcieRoot"}]}}),
         "AllocationFailed",
         (
-            f"not meeting the constraint matchAttribute {DRIVER}/pcieRoot: the device does not have it",
+            f"not meeting spec.devices.constraints[0].matchAttribute {DRIVER}/pcieRoot: the device does not have it",
             "Waiting will not help",
         ),
         writes_anew,

@@ -81,7 +81,8 @@ def test_a_lasting_reason_outlives_taken() -> None:
         ),
     )
     assert reasons(collector)["a"] == Rejection(
-        Why.CONSTRAINT, f"matchAttribute {DRIVER}/numa: the device does not have it"
+        Why.CONSTRAINT,
+        f"spec.devices.constraints[0].matchAttribute {DRIVER}/numa: the device does not have it",
     )
 
 
