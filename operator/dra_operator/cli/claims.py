@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from rich import box
 from rich.table import Table
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ def holdings(claims: Iterable[ResourceClaim], pods: Iterable[Pod]) -> list[Holdi
 
 def table(rows: Sequence[Holding]) -> Table:
     """The rows as kubectl prints them: no lines, upper-case headings; long lists folded, which the JSON form has whole."""
-    result = Table(box=box.SIMPLE, show_edge=False, pad_edge=False, header_style="")
+    result = Table(box=None, padding=(0, 3, 0, 0), pad_edge=False, header_style="")
     for heading in ("NAMESPACE", "CLAIM", "STATE", "DEVICES", "NODE", "CONSUMERS", "WAITING"):
         result.add_column(heading, overflow="fold")
     for row in rows:
