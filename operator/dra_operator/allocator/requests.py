@@ -295,4 +295,4 @@ def _unsupported_uses(claim: ResourceClaim, features: Features) -> Iterator[Feat
                 )
     for index, constraint in enumerate(claim.spec.devices.constraints):
         if gate := constraint_needs(constraint):
-            yield FeatureUnsupported(gate, f"{ref}.constraints[{index}]", claim=claim.key)
+            yield FeatureUnsupported(gate, f"{ref}.constraints[{index}].distinctAttribute", claim=claim.key)

@@ -44,8 +44,8 @@ _STEPS: Final = {
     Cause.ROOM: "lower the pod's resource requests or host ports, or add larger nodes",
     Cause.FAULT: "correct the selector or the pool that the message names",
     Cause.STATE: "bring a node back",
-    Cause.ABSENT: "check the class and the selectors against the published devices (kubectl get resourceslices -o yaml), "
-    "and that the driver runs on its nodes",
+    Cause.ABSENT: "check the class and the selectors against the published devices (kubectl get deviceclasses,resourceslices "
+    "-o yaml; without the right to, ask an admin), and that the driver runs on its nodes",
 }
 """Advice by cause when waiting does not help; the cause that is nearest to a solution comes first."""
 

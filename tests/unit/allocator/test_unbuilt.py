@@ -108,7 +108,7 @@ def test_an_alternative_that_needs_it_is_not_passed_over() -> None:
 
 def test_distinct_attribute() -> None:
     with pytest.raises(
-        FeatureUnsupported, match=r"default/c: spec\.devices\.constraints\[0\]: DRAConsumableCapacity"
+        FeatureUnsupported, match=r"default/c: spec\.devices\.constraints\[0\]\.distinctAttribute: DRA"
     ):
         allocate(inputs([]), claim(request("r"), constraints=[{"distinctAttribute": f"{DRIVER}/numa"}]))
 

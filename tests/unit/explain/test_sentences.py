@@ -51,7 +51,7 @@ def test_a_finding_for_many_nodes_counts_them_all() -> None:
     assert explain(Unplaced(7, (missing,))).message == (
         "0/7 nodes can serve this pod: 7 node(s) have no device for request gpu (class gpu.example.com, 1 wanted, 0 devices "
         "seen). Waiting will not help; check the class and the selectors against the published devices (kubectl get "
-        "resourceslices -o yaml), and that the driver runs on its nodes."
+        "deviceclasses,resourceslices -o yaml; without the right to, ask an admin), and that the driver runs on its nodes."
     )
 
 
