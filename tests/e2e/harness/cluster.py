@@ -233,6 +233,10 @@ class ControlPlane:
         """Kubectl as administrator."""
         return Kubectl(self.kubeconfig)
 
+    def user_kubeconfig(self, namespace: str) -> Path:
+        """Kubeconfig of the user `jane`, who has no rights but those that a test gives her, in a context of this namespace."""
+        return self.write_kubeconfig(f"jane.{namespace}", self._tokens[components.USER], namespace)
+
     def service_account(self, namespace: str, name: str, rbac: str | None = None) -> Path:
         """Kubeconfig of a ServiceAccount with a token as a pod would have: the account has the rights of `rbac`, no more.
 

@@ -24,12 +24,15 @@ ETCD, APISERVER, CONTROLLER_MANAGER, SCHEDULER, KWOK = (
     "kube-scheduler",
     "kwok",
 )
+USER = "user"
+"""Somebody with the rights that a test gives to `jane`, and no others."""
 # The user names are those that the stock RBAC roles are bound to, so components have the rights of a real cluster.
 USERS: Mapping[str, tuple[str, str]] = {
     "admin": ("admin", "system:masters"),
     CONTROLLER_MANAGER: ("system:kube-controller-manager", ""),
     SCHEDULER: ("system:kube-scheduler", ""),
     KWOK: ("kwok", "system:masters"),
+    USER: ("jane", ""),
 }
 
 

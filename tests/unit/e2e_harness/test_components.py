@@ -81,6 +81,7 @@ def test_tokens_file_has_a_row_for_each_user() -> None:
         'token-kube-controller-manager,system:kube-controller-manager,kube-controller-manager,""',
         'token-kube-scheduler,system:kube-scheduler,kube-scheduler,""',
         'token-kwok,kwok,kwok,"system:masters"',
+        'token-user,jane,user,""',
     ]
 
 

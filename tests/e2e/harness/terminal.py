@@ -1,0 +1,87 @@
+"""A person at a terminal: types whole command lines, and reads what they print. Tests of what users see use it.
+
+The commands are the real ones beside the running Python (kubectl with its plugin kubectl-dra), with one kubeconfig, that of the
+person. Everything typed and printed is in the test's output, as a person would have it on the screen.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.harness.kubectl import to_yaml
+from tests.e2e.harness.waiting import wait_until
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """One person's shell.
+
+    Attributes:
+        kubeconfig: Of the person; its context names the namespace.
+        timeout: Seconds for a command.
+    """
+
+    kubeconfig: Path
+    timeout: float = 60.0
+
+    def type(self, line: str, *objects: Object) -> str:
+        """Runs a command line that must succeed.
+
+        Args:
+            line: As a shell would split it; there is no shell behind it.
+            objects: What the command reads from its standard input, as YAML.
+
+        Returns: What it printed, both streams.
+        """
+        status, text = self._run(line, objects)
+        assert status == 0, f"$ {line}\n{text}(exit status {status})"
+        return text
+
+    def refused(self, line: str, *objects: Object) -> str:
+        """Runs a command line that must fail; returns what it printed."""
+        status, text = self._run(line, objects)
+        assert status != 0, f"$ {line}\n{text}(exit status 0)"
+        return text
+
+    def shows(self, line: str, *words: str, timeout: float = 30.0) -> str:
+        """Types a line again and again until all words are in what it prints; returns that."""
+        text = wait_until(
+            lambda: self._run(line, (), quiet=True)[1],
+            f"`{line}` prints {words}",
+            timeout=timeout,
+            accept=lambda printed: all(word in printed for word in words),
+        )
+        _echo(line, text)
+        return text
+
+    def _run(self, line: str, objects: tuple[Object, ...], *, quiet: bool = False) -> tuple[int, str]:
+        done = subprocess.run(
+            shlex.split(line),
+            input=to_yaml(list(objects)) if objects else "",
+            env=self._environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=self.timeout,
+            check=False,
+        )
+        if not quiet:
+            _echo(line, done.stdout)
+        return done.returncode, done.stdout
+
+    def _environment(self) -> dict[str, str]:
+        kept = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        return kept | {"KUBECONFIG": str(self.kubeconfig), "KUBECTL_KUBERC": "false", "PATH": path}
+
+
+def _echo(line: str, text: str) -> None:
+    print(f"$ {line}\n{text}", flush=True)
