@@ -88,7 +88,9 @@ def test_status_tells_pools_devices_and_use(fleet: Fleet) -> None:
         "Ready": "True",
         "Enforced": "True",
         "Settling": "False",
+        "PoolsFound": "True",
         "PoolsUsable": "True",
+        "Overlapping": "False",
     }
     assert columns[1:7] == ["FirstFit", "1", "2", "1", "True", "Allocating"]
 

@@ -125,7 +125,9 @@ def test_pod_waits_for_its_class(fleet: Fleet) -> None:
         claim_template("of-later", exactly("gpu", missing)), pod("train", templates={"gpu": "of-later"})
     )
 
-    assert f"device class {missing} does not exist" in fleet.told("train", "DeviceClassMissing")
+    assert f"DeviceClass {missing}, which request gpu asks for, does not exist" in fleet.told(
+        "train", "DeviceClassMissing"
+    )
 
     fleet.workspace.apply(device_class(missing, driver=fleet.name("gpu")))
 
