@@ -92,7 +92,7 @@ def test_status_tells_pools_devices_and_use(fleet: Fleet) -> None:
         "PoolsUsable": "True",
         "Overlapping": "False",
     }
-    assert columns[1:7] == ["FirstFit", "1", "2", "1", "True", "Allocating"]
+    assert columns[1:7] == ["1", "2", "1", "True", "True", "Allocating"]
 
 
 def test_policy_without_published_pools_says_so(fleet: Fleet) -> None:
