@@ -31,12 +31,17 @@ excepted, which it does not schedule) and one on a real Kubernetes 1.37 control 
 "Allocated" means: each pod got the devices that the manifest's writer meant (number, attributes, alignment, sharing, configuration), and runs.
 "Waits" means: nothing is allocated, the pod keeps its gate, and an event on it names what is missing.
 
-To see how manifests of your own fare, out of a clone of the repository:
+To see how manifests of your own fare, name them, or folders of them, out of a clone of the repository:
 
-    .venv/bin/python -m tests.e2e.feed FOLDER --devices tests/inputs/nvidia/gb200.devices.yaml
+```console
+$ .venv/bin/python -m tests.e2e.feed tests/inputs/nvidia/two-pods.yaml --devices=tests/inputs/nvidia/a100-indexed.devices.yaml
+nvidia/two-pods.yaml  pod first
+      on gpu-worker-1, gpu: gpu.nvidia.com/gpu-worker-1/gpu-0
+nvidia/two-pods.yaml  pod second
+      on gpu-worker-1, gpu: gpu.nvidia.com/gpu-worker-1/gpu-1
+```
 
-It starts a control plane, publishes the slices and classes that it finds, feeds each file and prints what each pod got or was told.
-
+starts a control plane, publishes the slices and classes that it finds, feeds each file and prints what each pod got or was told.
 """
 
 TAIL: Final = """
