@@ -64,22 +64,28 @@ def run(**flags: Any) -> None:
     sys.exit(status)
 
 
+def _seconds(_: click.Context, parameter: click.Parameter, given: object) -> Any:
+    """An option that is no setting, held to the range of those that are: click's own ranges let not-a-number pass."""
+    return BY_NAME["settle_seconds"].value(given, parameter.opts[0], strict=False)
+
+
 @main.command(cls=SetCommand, epilog=NAMES)
 @options(Group.CONNECTION, Group.LOG)
 @click.option(
     "--settle-seconds",
-    type=float,
+    type=click.UNPROCESSED,  # `prepare` checks, as for all settings
     default=BY_NAME["settle_seconds"].default,
     envvar=BY_NAME["settle_seconds"].variable,
     metavar="NUMBER",
-    help="Seconds that kube-scheduler is given to see the last allocations before it gets the pools back. Default: 15.",
+    help="Seconds that kube-scheduler is given to see the last allocations before it gets the pools back. A number from 0 to 3600. Default: 15.",
 )
 @click.option(
     "--wait-seconds",
-    type=click.FloatRange(0, 3600),
+    type=click.UNPROCESSED,
+    callback=_seconds,
     default=60.0,
     metavar="NUMBER",
-    help="Seconds that the operator's pods may take to end. Default: 60.",
+    help="Seconds that the operator's pods may take to end. A number from 0 to 3600. Default: 60.",
 )
 def release(wait_seconds: float, **flags: Any) -> None:
     """Give all pods and pools back to kube-scheduler, once the operator is

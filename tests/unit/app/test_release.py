@@ -13,7 +13,11 @@ from dra_operator.app.command import main
     [
         (["--settle-seconds=-1"], {}, "--settle-seconds"),
         ([], {"DRA_OPERATOR_SETTLE_SECONDS": "soon"}, "soon"),
-        (["--wait-seconds=4000"], {}, "--wait-seconds"),
+        (["--wait-seconds=4000"], {}, "--wait-seconds: must be a number from 0 to 3600, not '4000'"),
+        (["--wait-seconds=nan"], {}, "--wait-seconds: must be a number from 0 to 3600, not 'nan'"),
+        (["--wait-seconds=inf"], {}, "--wait-seconds: must be a number from 0 to 3600, not 'inf'"),
+        (["--wait-seconds=a while"], {}, "--wait-seconds: must be a number from 0 to 3600, not 'a while'"),
+        (["--settle-seconds=nan"], {}, "--settle-seconds: must be a number from 0 to 3600, not 'nan'"),
         (["--context=prod"], {}, "--context"),
     ],
 )
