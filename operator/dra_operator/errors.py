@@ -10,6 +10,7 @@
     ├── Unsatisfied                 the input is fine, there is no allocation
     │   ├── NoSolution              impossible as things are; carries reasons
     │   ├── NodeFailure             this node cannot be judged (an invalid pool on it); others can
+    │   │   └── AllConflict         all devices there are asked for, and they do not meet a constraint
     │   └── SearchLimitReached      gave up after that many steps: says nothing about possibility
     ├── CelError                    an expression
     │   ├── CelCompileError         does not compile in the DRA environment
@@ -121,6 +122,10 @@ class NoSolution(Unsatisfied):
 
 class NodeFailure(Unsatisfied):
     """This node cannot be judged, others can (alloc E-1)."""
+
+
+class AllConflict(NodeFailure):
+    """A constraint refuses a device of a request for all of them (alloc E-11); the choice made before may be to blame."""
 
 
 class SearchLimitReached(Unsatisfied):

@@ -52,7 +52,7 @@ names = st.sampled_from(NAMES)
 
 @st.composite
 def clusters(draw: st.DrawFn) -> Cluster:
-    """Up to three nodes, some full or tainted; GPUs of two pools a node, one of them perhaps owned; NICs that are theirs."""
+    """Up to three nodes, some full or tainted; GPUs of a pool a node, some of them owned, some incomplete; NICs that are theirs."""
     model = cluster_of(gpu_class(), nic_class(), policy("some", {"driver": GPU, "pool": draw(names)}))
     if draw(st.booleans()):
         model.apply("ADDED", policy("all"))
@@ -63,7 +63,7 @@ def clusters(draw: st.DrawFn) -> Cluster:
             model.apply("ADDED", node(name, taints=taints, unschedulable=cordoned))
             model.apply("ADDED", running(f"load-{name}", name, containers=cpu(str(draw(st.integers(0, 4))))))
         gpus = [f"gpu-{index}:{item}" for index, item in enumerate(draw(st.lists(models, max_size=3)))]
-        model.apply("ADDED", slice_(f"gpus-{name}", gpus, on=name))
+        model.apply("ADDED", slice_(f"gpus-{name}", gpus, on=name, of=draw(st.sampled_from((1, 1, 1, 2)))))
         if draw(st.booleans()):
             model.apply("ADDED", slice_(f"nics-{name}", ["nic-0"], on=name, driver=NIC))
     if draw(st.booleans()):

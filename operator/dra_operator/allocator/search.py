@@ -11,7 +11,7 @@ from enum import Enum, auto
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from dra_operator.errors import InvalidClaim, NodeFailure, SearchLimitReached
+from dra_operator.errors import AllConflict, InvalidClaim, SearchLimitReached
 
 from .matcher import not_selectable
 from .reporter import SILENT, Rejection, Why
@@ -171,7 +171,7 @@ class Search:
 
         Raises:
             SearchLimitReached: after `options.max_steps`.
-            NodeFailure: mode All meets a constraint (alloc S-17).
+            AllConflict: mode All meets a constraint (alloc S-17).
             InvalidClaim: the same in upstream's scope.
             CelError: a selector fails on a device (alloc L-4).
         """
@@ -291,7 +291,8 @@ class Search:
             if refusal is not None:
                 for added in reversed(choice.wanted.constraints[:index]):
                     added.remove()
-                if choice.wanted.is_all and refusal.why is Why.CONSTRAINT:
+                is_conflict = choice.wanted.is_all and refusal.why is Why.CONSTRAINT
+                if is_conflict and not self._options.past_conflicts:
                     self._fail_all(choice, candidate)
                 return refusal
         return None
@@ -303,7 +304,7 @@ class Search:
         text = f"{claim_label(claim)}, request {name}: cannot add device {candidate.id} because a claim constraint would not be satisfied"
         if self._options.upstream_0_37:
             raise InvalidClaim(f"spec.devices.requests[{choice.step.request}]", text)
-        raise NodeFailure(text)
+        raise AllConflict(text)
 
     def _give_back(self, choice: Devices) -> None:
         wanted, candidate = self.taken[choice.claim].pop()

@@ -114,16 +114,15 @@ class Supply:
         """Whether the node would not meet the need even with every device free and untainted."""
         return all(self._published(form.wish, node_name) < max(form.wanted, 1) for form in need.forms)
 
-    def hopeless(self, node_name: str) -> Need | None:
-        """The first need that the node would not meet even with every device free and untainted; None if counting finds none."""
+    def hopeless(self, node_name: str) -> Iterator[Need]:
+        """The needs that the node would not meet even with every device free and untainted, as far as counting finds them."""
         for need in self._needs:
             if self.is_hopeless(need, node_name):
-                return need
+                yield need
         for need in self._needs:
             form = need.forms[0]
             if len(need.forms) == 1 and self._published(form.wish, node_name) < self._sums[form.wish]:
-                return replace(need, forms=(replace(form, wanted=self._sums[form.wish]),), together=True)
-        return None
+                yield replace(need, forms=(replace(form, wanted=self._sums[form.wish]),), together=True)
 
     def local_nodes(self) -> tuple[Sequence[str], Need] | None:
         """Nodes that slices for the scarcest need name, sorted, and that need; None if slices without a node serve all needs.

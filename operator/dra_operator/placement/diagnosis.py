@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dra_operator.errors import CelCompileError, CelError
 
 from .faults import selector_fault
+from .market import first_lasting
 from .nodes import lasting_reason
 from .outcomes import Cause, NodeFinding
 
@@ -77,9 +78,6 @@ class Diagnosis:
             return NodeFinding(node.name, reason.cause, reason.text, lasting=True)
         if self._is_hopeful:
             return None
-        for market in self._markets:
-            found = market.hindrance(node)
-            if found is not None:
-                return found
-        self._is_hopeful = True
-        return None
+        found = first_lasting(filter(None, (market.hindrance(node) for market in self._markets)))
+        self._is_hopeful = found is None
+        return found

@@ -24,7 +24,14 @@ from dra_operator.allocator import (
     Why,
     view_of,
 )
-from dra_operator.errors import CelError, NodeFailure, NoSolution, SearchLimitReached, Unsatisfied
+from dra_operator.errors import (
+    AllConflict,
+    CelError,
+    NodeFailure,
+    NoSolution,
+    SearchLimitReached,
+    Unsatisfied,
+)
 from dra_operator.model import POD_CLAIM_NAME
 
 from .candidates import Supply, needs_of
@@ -33,7 +40,7 @@ from .options import DEFAULT_TOTAL_STEPS
 from .outcomes import Cause, ClaimDecision, NodeFinding
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from dra_operator.allocator import Inputs, Rejection, Reporter
@@ -127,7 +134,7 @@ class Market:
             raise NodeError(lambda: unsearched)
         try:
             results = self._search(node)
-        except NoSolution as error:
+        except (NoSolution, AllConflict) as error:
             raise NodeError(lambda: self._conflict(node)) from error
         except NodeFailure as error:
             fault = _fault(node.name, error)
@@ -205,16 +212,17 @@ class Market:
     def hindrance(self, node: Node) -> NodeFinding | None:
         """What would keep the claims off the node with every device free and untainted; None if nothing, or if it takes too long.
 
+        What lasts comes before a pool that its driver may yet publish anew.
+
         Raises:
             CelError, InvalidClaim, FeatureUnsupported: as the allocator raises them.
         """
         if not self._claims or self._details <= 0:
             return None
-        need = self._supply.hopeless(node.name)
-        if (
-            need is not None
-        ):  # as `check` would say of an idle node: what the search meets first may look as if it passed
-            return self._shortage(need, node)
+        # As `check` would say of an idle node: what the search meets first may look as if it passed.
+        shortage = first_lasting(self._shortage(need, node) for need in self._supply.hopeless(node.name))
+        if shortage is not None:
+            return shortage
         heard = Collector()
         try:
             self._explore(node, self._untouched, heard)
@@ -256,8 +264,8 @@ class Market:
         return next(((pool, why) for pool, why in sorted(problems.items()) if pool in wanted), None)
 
     def _explore(self, node: Node, inputs: Inputs, reporter: Reporter) -> None:
-        """Search for an explanation's sake."""
-        allocator = Allocator(inputs, self._options, reporter)
+        """Search for an explanation's sake: on, where a request for all devices would end it, as that may hang on what is in use."""
+        allocator = Allocator(inputs, replace(self._options, past_conflicts=True), reporter)
         try:
             allocator.allocate(node, self._claims)
         finally:
@@ -309,6 +317,16 @@ class Market:
             return f"request {need.request}"
         claim = next(claim for claim in holders if claim.key == need.claim)
         return f"request {need.request} of claim {_entry_name(claim)}"
+
+
+def first_lasting(findings: Iterable[NodeFinding]) -> NodeFinding | None:
+    """The first finding that lasts, or else the first; None if there is none. Looks no further than it must."""
+    passing: NodeFinding | None = None
+    for finding in findings:
+        if finding.lasting:
+            return finding
+        passing = passing or finding
+    return passing
 
 
 def _fault(node_name: str, error: NodeFailure) -> NodeFinding:

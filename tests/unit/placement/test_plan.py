@@ -31,6 +31,8 @@ from .build import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dra_operator.cluster import Cluster
     from dra_operator.placement import Decision
 
@@ -565,6 +567,102 @@ def test_a_request_that_is_too_large_is_not_hidden_by_another_that_finds_nothing
 
     assert found.verdict is Verdict.NEVER
     assert texts(found)[1:] == ["1 node(s) have too few devices for request three"] * 2
+
+
+def every(name: str = "every", *selectors: str) -> dict[str, Any]:
+    """A request for all GPUs that match."""
+    return {"name": name, "exactly": form("gpu", *selectors) | {"allocationMode": "All", "count": 0}}
+
+
+MODEL = [{"matchAttribute": f"{GPU}/model"}]
+"""All devices of the claim are of one model."""
+
+CONFLICTS = {
+    "one request": [every()],
+    "two requests": [every("a100", "model=a100"), every("l4", "model=l4")],
+    "beside a request with a choice": [
+        exactly("one", "gpu", "model=a100"),
+        every("l4", "model=l4"),
+        every("b"),
+    ],
+}
+
+
+@pytest.mark.parametrize("case", CONFLICTS)
+@pytest.mark.parametrize("in_use", [(), ("n1/gpu-0",), ("n1/gpu-0", "n1/gpu-1", "n1/gpu-2")])
+def test_all_devices_of_a_node_that_do_not_go_together_never_will(case: str, in_use: tuple[str, ...]) -> None:
+    """Alloc E-11: what is in use changes nothing; the claim has to."""
+    world = cluster_of(node("n1"), gpu_class(), policy(), claim("c", *CONFLICTS[case], constraints=MODEL))
+    world.apply("ADDED", slice_("gpus", ["gpu-0:a100", "gpu-1:a100", "gpu-2:l4"], on="n1"))
+    if in_use:
+        world.apply("ADDED", allocated("holder", *in_use, on="n1"))
+    found = unplaced(placer(world).decide(pod("p", "c")))
+
+    assert (found.findings[0].cause, found.verdict) == (Cause.COMBINATION, Verdict.NEVER)
+    assert any("matchAttribute" in reason for reason in found.findings[0].tallies[0].rejected)
+
+
+CHOICES = {
+    "another device for the request before": [exactly("one"), every("big", "kind=big")],
+    "another alternative": [
+        {
+            "name": "list",
+            "firstAvailable": [
+                {"name": "all", **form(), "allocationMode": "All", "count": 0},
+                {"name": "one", **form()},
+            ],
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize("case", CHOICES)
+def test_all_devices_that_do_not_go_with_what_was_chosen_first_may_yet_be_had(case: str) -> None:
+    """The search ends at the conflict, as upstream's does; with the first device in use it chooses otherwise."""
+    world = cluster_of(node("n1"), gpu_class(), policy(), claim("c", *CHOICES[case], constraints=MODEL))
+    models = {"gpu-0": ("a100", "small"), "gpu-1": ("l4", "small"), "gpu-2": ("l4", "big")}
+    devices: list[str | dict[str, Any]] = [
+        {"name": name, "attributes": {"model": {"string": model}, "kind": {"string": kind}}}
+        for name, (model, kind) in models.items()
+    ]
+    world.apply("ADDED", slice_("gpus", devices, on="n1"))
+    found = unplaced(placer(world).decide(pod("p", "c")))
+    world.apply("ADDED", allocated("holder", "n1/gpu-0", on="n1"))
+
+    assert (found.findings[0].cause, found.verdict) == (Cause.COMBINATION, Verdict.NOT_NOW)
+    assert placed(placer(world).decide(pod("p", "c"))).node == "n1"
+
+
+def broken_pool(world: Cluster) -> None:
+    """The pool of GPUs is not published as a whole."""
+    world.apply("ADDED", slice_("gpus", ["gpu-0", "gpu-1", "gpu-2"], on="n1", of=2))
+
+
+def pool_in_use(world: Cluster) -> None:
+    """All GPUs are held."""
+    world.apply("ADDED", slice_("gpus", ["gpu-0", "gpu-1", "gpu-2"], on="n1"))
+    world.apply("ADDED", allocated("holder", "n1/gpu-0", "n1/gpu-1", "n1/gpu-2", on="n1"))
+
+
+@pytest.mark.parametrize("state", [broken_pool, pool_in_use])
+@pytest.mark.parametrize("wanted", [1, 5])
+@pytest.mark.parametrize("side", ["gpu", "nic"])
+@pytest.mark.parametrize("first", ["passing", "lasting"])
+def test_what_may_pass_for_one_request_does_not_hide_what_lasts_for_another(
+    state: Callable[[Cluster], None], wanted: int, side: str, first: str
+) -> None:
+    """In whatever order the claims come, and whichever allocator they are for."""
+    selectors = ["model=rare"] if side == "gpu" else []
+    world = cluster_of(node("n1"), gpu_class(), nic_class(), policy())
+    world.apply("ADDED", slice_("nics", ["nic-0"], on="n1", driver=NIC))
+    world.apply("ADDED", slice_("rare", ["gpu-9:rare"], on="n1", pool="rare"))
+    world.apply("ADDED", allocated("rare", "rare/gpu-9", on="n1"))
+    state(world)
+    world.apply("ADDED", claim("passing", exactly("now", count=wanted)))
+    world.apply("ADDED", claim("lasting", exactly("never", side, *selectors, count=2)))
+    names = ["passing", "lasting"] if first == "passing" else ["lasting", "passing"]
+
+    assert unplaced(placer(world).decide(pod("p", *names))).verdict is Verdict.NEVER
 
 
 @pytest.mark.parametrize("selector", ["fail", "broken"])
