@@ -21,6 +21,7 @@ from tests.e2e.harness.podrunner import NAMESPACE
 from tests.e2e.harness.waiting import wait_until
 from tests.e2e.history import ClaimHistory
 from tests.e2e.install_fixtures import NODE, open_installation
+from tests.e2e.inventory import everything, traces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,8 +40,6 @@ Object = dict[str, Any]
 FINALIZER = "resource.kubernetes.io/delete-protection"
 MARK = "dra-operator.io/allocated"
 POLICY = "allocationpolicy.dra-operator.io"
-PASSING = {"events", "events.events.k8s.io", "leases.coordination.k8s.io"}
-"""Kinds that tell what was, and go by themselves."""
 
 
 @pytest.fixture
@@ -70,29 +69,6 @@ def own(fleet: Fleet) -> None:
         lambda: gates(json.loads(fleet.workspace.kubectl.create(trial, "--dry-run=server", "--output=json"))),
         "gate on new pods",
     )
-
-
-# --------------------------------------------------------------------------- everything there is
-
-
-def everything(kubectl: Kubectl) -> dict[str, Object]:
-    """All objects of all kinds, by kind, namespace and name; without Kubernetes' own records of who wrote what."""
-    kinds = set(kubectl.run("api-resources", "--verbs=list", "--output=name", "--no-headers").split())
-    found: dict[str, Object] = {}
-    for item in kubectl.get_all(",".join(sorted(kinds - PASSING)), "--all-namespaces"):
-        metadata = item["metadata"]
-        metadata.pop("managedFields", None)
-        found[f"{item['kind']} {metadata.get('namespace', '')}/{metadata['name']}"] = item
-    return found
-
-
-def traces(found: dict[str, Object]) -> list[str]:
-    """Objects that speak of the operator anywhere; the label by which users enable namespaces is theirs."""
-    return [
-        key
-        for key, item in found.items()
-        if "dra-operator" in json.dumps(item).replace(f'"{next(iter(ENABLED))}"', "")
-    ]
 
 
 def without_metadata(item: Object) -> str:

@@ -8,7 +8,7 @@ import click
 
 from dra_operator.app.command import main
 from dra_operator.app.release import GATE_BINDING, OPERATOR_LABEL
-from tests.unit.manifests.build import MANIFESTS, built, one
+from tests.unit.manifests.build import MANIFESTS, built, of_kind, one
 
 RELEASE = "manifests/release"
 SCRIPT = MANIFESTS / "uninstall.sh"
@@ -101,3 +101,16 @@ def test_everything_that_does_not_go_with_the_namespace_is_removed_by_the_script
     assert {found["kind"] for found in free} == set(REMOVED)
     assert {kind for kind, words in REMOVED.items() if words not in SCRIPT.read_text()} == set()
     assert {found["metadata"]["labels"]["app.kubernetes.io/name"] for found in free} == {"dra-operator"}
+
+
+def test_bindings_that_people_made_to_roles_for_people_are_named_at_the_end() -> None:
+    """They are theirs, and of no use any more."""
+    roles = {
+        found["metadata"]["name"]: found["metadata"]["labels"] for found in of_kind(built(), "ClusterRole")
+    }
+    people = [
+        name for name, labels in roles.items() if labels.get("app.kubernetes.io/component") == "user-roles"
+    ]
+
+    assert [name for name in people if f"'s/^{name} //p'" not in SCRIPT.read_text()] == []
+    assert len(people) == 3
