@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
 import sys
+from functools import cache
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 import yaml
@@ -14,6 +17,7 @@ from click.testing import CliRunner
 
 from dra_operator import __version__
 from dra_operator.app.command import main
+from dra_operator.cli import main as dra
 
 from .commands import ROOT, STORY, Command, File, commands, fences, file_name, matches, pages, steps, tokens
 from .coverage import (
@@ -77,9 +81,13 @@ def test_the_test_named_runs_the_program_behind_the_verb(verb: str, by: str) -> 
 
 
 def made(*words: str) -> str:
-    return subprocess.run(
-        ["make", *words], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
-    ).stdout
+    """What make prints, whether or not make runs the tests."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    argv = ["make", *words]
+    done = subprocess.run(
+        argv, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=True
+    )
+    return done.stdout
 
 
 def test_make_help_lists_every_verb_that_the_pages_name() -> None:
@@ -150,6 +158,30 @@ def test_a_flag_of_the_program_is_there() -> None:
                 flags = [word.partition("=")[0] for word in words if word.startswith("--")]
                 assert words[1] in helps, (page, span)
                 assert [flag for flag in flags if flag not in helps[words[1]] and flag != "--help"] == []
+
+
+@pytest.mark.parametrize(
+    "span", sorted({span for page in LIVING for span in code_spans(page) if span.startswith("kubectl ")})
+)
+def test_a_kubectl_command_within_a_sentence_has_a_verb_and_flags_that_exist(span: str) -> None:
+    """These name what their reader has to put in, so that nothing can run them."""
+    verb, *words = (word for word in span.split()[1:])
+    help_text = kubectl_help(*(["dra", words.pop(0)] if verb == "dra" and words else [verb]))
+    flags = [word.partition("=")[0] for word in words if word.startswith("-")]
+    assert [flag for flag in flags if not re.search(rf"(?<![\w-]){flag}\b", help_text)] == []
+
+
+@cache
+def kubectl_help(*words: str) -> str:
+    """Of a verb, with the flags that all verbs have; fails for one that does not exist."""
+    if words[0] == "dra":
+        told = CliRunner().invoke(dra, [*words[1:], "--help"])
+        assert told.exit_code == 0
+        return told.output
+    kubectl = str(Path(sys.executable).parent / "kubectl")
+    argvs = ([kubectl, *words, "--help"], [kubectl, "options"])
+    runs = [subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True) for argv in argvs]
+    return "".join(run.stdout for run in runs)
 
 
 def test_every_page_can_be_reached_from_the_readme() -> None:
