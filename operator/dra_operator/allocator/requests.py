@@ -289,10 +289,9 @@ def _unsupported_uses(claim: ResourceClaim, features: Features) -> Iterator[Feat
         entries: list[tuple[str, AnyRequest | None]] = [("exactly", request.exactly)]
         entries += [(f"firstAvailable[{n}]", sub) for n, sub in enumerate(request.first_available)]
         for field, entry in entries:
-            if entry is not None and (gate := request_needs(features, entry)):
-                yield FeatureUnsupported(
-                    gate, f"{ref}.requests[{index}].{field}: request {request.name}", claim=claim.key
-                )
+            if entry is not None and (needs := request_needs(features, entry)):
+                path = f"{ref}.requests[{index}].{field}.{needs[1]}"
+                yield FeatureUnsupported(needs[0], f"{path}: request {request.name}", claim=claim.key)
     for index, constraint in enumerate(claim.spec.devices.constraints):
         if gate := constraint_needs(constraint):
             yield FeatureUnsupported(gate, f"{ref}.constraints[{index}].distinctAttribute", claim=claim.key)

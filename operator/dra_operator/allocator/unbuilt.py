@@ -58,18 +58,25 @@ def _is_consumable(device: Device) -> bool:
     )
 
 
-def request_needs(features: Features, request: ExactDeviceRequest | DeviceSubRequest) -> str | None:
-    """The gate of a feature that this request or sub-request uses and that is not built, or None."""
-    return _first(_request_switches(features, request))
+def request_needs(
+    features: Features, request: ExactDeviceRequest | DeviceSubRequest
+) -> tuple[str, str] | None:
+    """The gate of a feature that is not built and the field by which this request or sub-request uses it, or None."""
+    for switch, field in _request_switches(features, request):
+        if gate := _first(iter([switch])):
+            return gate, field
+    return None
 
 
-def _request_switches(features: Features, request: ExactDeviceRequest | DeviceSubRequest) -> Iterator[str]:
+def _request_switches(
+    features: Features, request: ExactDeviceRequest | DeviceSubRequest
+) -> Iterator[tuple[str, str]]:
     if features.admin_access and getattr(request, "admin_access", None):
-        yield "admin_access"
+        yield "admin_access", "adminAccess"
     if features.consumable_capacity and request.capacity is not None:
-        yield "consumable_capacity"
+        yield "consumable_capacity", "capacity"
     if features.derived_attributes and request.derived_attributes:
-        yield "derived_attributes"
+        yield "derived_attributes", "derivedAttributes"
 
 
 def constraint_needs(constraint: DeviceConstraint) -> str | None:

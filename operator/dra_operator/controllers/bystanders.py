@@ -80,8 +80,8 @@ class BystanderWatch:
             self._told.add(pod.uid)
             text = (
                 f"spec.schedulingGates lack {GATE}, but ResourceClaim {claim.key} asks for devices of pools that dra-operator owns, "
-                f"such as {pool_id}, so nobody allocates them: label the namespace {ENABLED_LABEL} and recreate the pod, or recreate it "
-                "with the gate"
+                f"such as {pool_id}, so nobody allocates them: recreate the pod with the gate. New pods get it by themselves in "
+                f"namespaces that an admin has labelled {ENABLED_LABEL}"
             )
             self._recorder.record(POD, pod.metadata, "NotGated", text)
             return

@@ -47,7 +47,10 @@ async def test_a_pod_past_our_gate_that_wants_devices_of_ours_is_told_once() -> 
         "spec.schedulingGates lack dra-operator.io/allocate, but ResourceClaim default/lost-gpu-"
     )
     assert f"pools that dra-operator owns, such as {DRIVER}/n1" in messages[0]
-    assert "label the namespace dra-operator.io/enabled=true and recreate the pod" in messages[0]
+    assert messages[0].endswith(
+        "so nobody allocates them: recreate the pod with the gate. New pods get it by themselves in namespaces that an admin has "
+        "labelled dra-operator.io/enabled=true"
+    )
 
 
 async def test_a_pod_that_was_there_before_the_operator_is_told_too() -> None:

@@ -89,7 +89,7 @@ def test_devices_that_draw_on_counters_and_name_their_nodes() -> None:
     ],
 )
 def test_a_request_that_needs_it_is_refused_by_name(more: dict[str, Any], gate: str) -> None:
-    path = r"ResourceClaim default/c: spec\.devices\.requests\[0\]\.exactly"
+    path = rf"ResourceClaim default/c: spec\.devices\.requests\[0\]\.exactly\.{next(iter(more))}"
     with pytest.raises(FeatureUnsupported, match=f"{path}: request r: {gate} is not supported yet") as caught:
         allocate(inputs([gpus(make.device("a"))]), claim(request("r", **more)))
     assert caught.value.feature == gate
