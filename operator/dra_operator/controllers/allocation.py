@@ -8,7 +8,6 @@ changes that could help, oldest first; there is no timer.
 from __future__ import annotations
 
 import logging
-import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -71,8 +70,6 @@ NAMED = 8
 RELEASED = (
     "left to kube-scheduler: no claim of the pod asks for devices of a pool that an AllocationPolicy owns"
 )
-
-FIGURES = re.compile(r"\d+")
 
 HELPFUL = frozenset({"DeviceClass", "DeviceTaintRule", "ResourceSlice"})
 """Kinds of which any change may help a pod that waits; of an AllocationPolicy, only another spec does."""
@@ -277,7 +274,8 @@ class AllocationController:
         if await self._took_back(pod, work.allocated):
             self.queue.add(pod.key)
         else:
-            self._wait(pod, "unsatisfied", "AllocationFailed", explain(outcome).message)
+            found = explain(outcome)
+            self._wait(pod, "unsatisfied", "AllocationFailed", found.message, found.verdict.value)
 
     async def _took_back(self, pod: Pod, claims: Iterable[ResourceClaim]) -> bool:
         """Take a half-done attempt back, if there is one: whether there was."""
@@ -328,12 +326,13 @@ class AllocationController:
                 )
                 self._parts.recorder.record(POD, other.metadata, UNGATED, text)
 
-    def _wait(self, pod: Pod, result: str, reason: str, message: str) -> None:
+    def _wait(self, pod: Pod, result: str, reason: str, message: str, verdict: str = "") -> None:
         """Keep the pod for the next change that may help; count and log only what is news.
 
-        Other figures are none: each device that comes free changes them for every pod that waits. Events have them, and a limit.
+        That is another reason, another verdict (whether there is anything to wait for), or that it is told at all. Other words are
+        none: each device that comes free changes figures and clauses for every pod that waits. Events have them, and a limit.
         """
-        state = reason + FIGURES.sub("#", message)
+        state = f"{verdict or 'waits'}{', told' if message else ''}"
         pending = (claim.key for claim in claims_of(self._cluster, pod) if not claim.is_allocated)
         news = self.waiting.put(pod.key, reason, state, pending)
         if news:

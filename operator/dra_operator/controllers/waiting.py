@@ -19,7 +19,7 @@ class _Waiter:
 
     Attributes:
         reason: one word in CamelCase.
-        state: reason and message without figures; equal states are no news.
+        state: whether there is anything to wait for, and whether the user is told; another one is news.
         claims: keys of its claims that are not allocated.
     """
 
@@ -47,10 +47,10 @@ class Waiting:
         return iter(self._pods)
 
     def put(self, pod_key: str, reason: str, state: str, claims: Iterable[str]) -> bool:
-        """Note that a pod waits. Returns: whether that is news."""
+        """Note that a pod waits. Returns: whether that is news, by reason and state."""
         known = self._pods.get(pod_key)
         self._pods[pod_key] = _Waiter(reason, state, tuple(claims))
-        return known is None or known.state != state
+        return known is None or (known.reason, known.state) != (reason, state)
 
     def drop(self, pod_key: str) -> None:
         """The pod waits no longer; nothing happens if it did not."""

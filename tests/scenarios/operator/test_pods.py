@@ -146,8 +146,10 @@ async def test_a_pod_that_cannot_be_served_is_told_why_and_served_when_a_device_
         assert here.devices_of("second") == ["gpu.example.com/n1/dev-0"]
 
 
-async def test_other_figures_are_no_news_of_a_pod_that_waits(caplog: pytest.LogCaptureFixture) -> None:
-    """Many pods that wait, and devices that come free one by one, must not fill the log."""
+async def test_other_words_for_the_same_reason_are_no_news_of_a_pod_that_waits(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Many pods that wait, and devices and nodes that come and go one by one, must not fill the log. Events tell."""
     caplog.set_level(logging.INFO, "dra_operator")
     cluster = (
         node("n1"),
@@ -158,18 +160,28 @@ async def test_other_figures_are_no_news_of_a_pod_that_waits(caplog: pytest.LogC
         template("all", requests(count=4)),
     )
     async with world(*STOCK, objects=cluster) as here:
+
+        def text() -> str:
+            return "".join(here.messages("AllocationFailed", "big"))
+
         here.add(*(pod(f"p{number}", by_template("gpu")) for number in range(4)))
         await here.until(lambda: all(here.node_of(f"p{number}") for number in range(4)))
         here.add(pod("big", by_template("all")))
-        await here.until(lambda: here.messages("AllocationFailed", "big"))
+        await here.until(lambda: "4 in use" in text())
+        here.add(node("other"))
+        await here.until(lambda: "1 node(s) have no device" in text())
         await here.delete("pod", "p0")
         await here.settle()
-        await here.delete("pod", "p1")
-        await here.settle()
-        assert len(here.messages("AllocationFailed", "big")) == 1
-        told = [text for text in caplog.messages if text.startswith("pod waits: ")]
+        here.add(slice_("other", 1))
+        await here.until(lambda: "1 node(s) have no device" not in text())
         assert here.operator is not None
-        assert (len(told), here.operator.metrics.value(ALLOCATIONS, "unsatisfied")) == (1, 1)
+        unsatisfied = here.operator.metrics.value(ALLOCATIONS, "unsatisfied")
+        await here.delete("slice", "n1-gpu.example.com")
+        await here.until(lambda: "Waiting will not help" in text())
+        told = [message for message in caplog.messages if message.startswith("pod waits: ")]
+        assert [message.count("Waiting will not help") for message in told] == [0, 1]
+        after = here.operator.metrics.value(ALLOCATIONS, "unsatisfied")
+        assert (len(here.messages("AllocationFailed", "big")), unsatisfied, after) == (1, 1, 2)
 
 
 async def test_waiting_pods_are_served_oldest_first_as_devices_appear() -> None:
