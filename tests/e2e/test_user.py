@@ -152,7 +152,7 @@ def until_all_run(jane: Terminal) -> None:
 
 def held(jane: Terminal) -> dict[str, Object]:
     """The rows of `kubectl dra claims`, by claim."""
-    return {row["claim"]: row for row in json.loads(jane.type("kubectl dra claims -o json"))}
+    return {row["claim"]: row for row in jane.read("kubectl dra claims -o json")}
 
 
 # --------------------------------------------------------------------------- the good way
@@ -247,7 +247,7 @@ def mistakes(fleet: Fleet) -> dict[str, Mistake]:
         "not-built": Mistake(
             exactly("gpu", gpu, capacity={"requests": {"memory": "10Gi"}}),
             "FeatureUnsupported",
-            f"{request}: request gpu: needs consumable capacity (DRAConsumableCapacity), which this release does not allocate",
+            f"{request}.capacity: request gpu: needs consumable capacity (DRAConsumableCapacity), which this release does not allocate",
             good,
         ),
     }
@@ -320,9 +320,11 @@ def test_what_is_not_the_users_is_refused_in_plain_words(owned: Fleet, jane: Ter
         assert 'forbidden: User "jane" cannot ' in jane.refused(line)
     assert "forbidden" in jane.refused(CREATE, policy("mine", {"driver": owned.name("acc")}))
     assert "Name a namespace of yours" in jane.refused("kubectl dra claims -A")
+    look_with_the_shipped_roles(owned, jane)
 
 
-def test_the_shipped_roles_let_users_look_where_events_send_them(owned: Fleet, jane: Terminal) -> None:
+def look_with_the_shipped_roles(owned: Fleet, jane: Terminal) -> None:
+    """The admin lets her look where events send users; she may change nothing there."""
     admin, namespace = owned.workspace.kubectl, owned.workspace.namespace
     roles = ("dra-operator-view", "dra-operator-device-viewer")
     names = [f"{namespace}-{role}" for role in roles]
@@ -344,7 +346,8 @@ def test_a_gate_that_its_user_takes_off_brings_no_device(owned: Fleet, jane: Ter
     off = json.dumps([{"op": "remove", "path": "/spec/schedulingGates"}])
     jane.type(f"kubectl patch pod big --type=json --patch='{off}'")
 
-    jane.shows("kubectl describe pod big", "FailedScheduling", "NotGated")
+    told = jane.shows("kubectl describe pod big", "FailedScheduling", "NotGated")
+    assert "recreate the pod with the gate" in told
 
 
 # --------------------------------------------------------------------------- removal
@@ -393,7 +396,7 @@ def test_the_removal_leaves_the_users_things_as_they_were_and_nothing_else(
 def of_user(jane: Terminal, without: str) -> dict[str, Object]:
     """The user's objects by kind and name, spec and status as they are; without those of a certain name."""
     jane.type(f"{ALL} -o wide")
-    items = json.loads(jane.type(f"kubectl get {MINE},replicasets -o json"))["items"]
+    items = jane.read(f"kubectl get {MINE},replicasets -o json")["items"]
     return {
         f"{item['kind']} {item['metadata']['name']}": {"uid": item["metadata"]["uid"]}
         | {key: item.get(key) for key in ("spec", "status")}

@@ -6,6 +6,7 @@ person. Everything typed and printed is in the test's output, as a person would 
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import subprocess
@@ -44,6 +45,12 @@ class Terminal:
         status, text = self._run(line, objects)
         assert status == 0, f"$ {line}\n{text}(exit status {status})"
         return text
+
+    def read(self, line: str) -> Any:
+        """What a command line prints as JSON, parsed and not shown: for the test, as no person reads it."""
+        status, text = self._run(line, (), quiet=True)
+        assert status == 0, f"$ {line}\n{text}(exit status {status})"
+        return json.loads(text)
 
     def refused(self, line: str, *objects: Object) -> str:
         """Runs a command line that must fail; returns what it printed."""
