@@ -290,7 +290,8 @@ def test_a_wrong_template_of_a_deployment_is_replaced_and_its_pods_made_anew(
     acc = owned.name("acc")
     jane.type(APPLY, claim_template("one", exactly("acc", f"no.{acc}")), deployment("web", "one", 1))
     told = jane.shows("kubectl describe pod --selector=app=web", "DeviceClassMissing")
-    assert f"DeviceClass no.{acc}" in told
+    assert f"DeviceClass no.{acc}, which request acc asks for, does not exist" in told
+    assert "or name another in the template or manifest and create claim and pod anew" in told
 
     jane.type(ANEW, claim_template("one", exactly("acc", acc)))
     jane.type("kubectl rollout restart deployment/web")

@@ -64,7 +64,7 @@ def class_missing(claim: ResourceClaim, path: str, name: str, class_name: str) -
     """A request names a class that is not there."""
     return (
         f"ResourceClaim {claim.key}: {path}.deviceClassName: DeviceClass {class_name}, which request {name} asks for, does not "
-        "exist: create it, and the pod goes on by itself, or name another in a new claim"
+        "exist: create it, and the pod goes on by itself, or name another in the template or manifest and create claim and pod anew"
     )
 
 

@@ -190,7 +190,7 @@ def test_a_missing_device_class_is_waited_for(cluster: Cluster) -> None:
     assert placer(cluster).classify(pod("p", "c")) == Wait(
         "DeviceClassMissing",
         "ResourceClaim ns/c: spec.devices.requests[0].exactly.deviceClassName: DeviceClass later, which request gpu asks for, does "
-        "not exist: create it, and the pod goes on by itself, or name another in a new claim",
+        "not exist: create it, and the pod goes on by itself, or name another in the template or manifest and create claim and pod anew",
         claim="ns/c",
     )
 
