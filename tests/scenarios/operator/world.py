@@ -12,6 +12,7 @@ import yaml
 from dra_operator.app.operator import Operator
 from dra_operator.kube.api import MERGE, Api
 from dra_operator.kube.discovery import Served, discover
+from dra_operator.kube.listing import metadata_of
 from dra_operator.settings import build
 from dra_operator.testing.fakeapi.faults import Fault
 from dra_operator.testing.fakeapi.server import FakeApi
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from types import TracebackType
 
+    from dra_operator.controllers.workqueue import WorkQueue
     from dra_operator.testing.fakeapi.faults import Call
 
     from .objects import Obj
@@ -36,8 +38,11 @@ PATHS = {
     "class": "/apis/resource.k8s.io/v1/deviceclasses",
     "node": "/api/v1/nodes",
 }
-PATIENCE = 10.0
-"""Seconds within which anything awaited has to happen; far more than it takes."""
+PATIENCE = 30.0
+"""Seconds within which anything awaited has to happen; far more than it takes, also where others use the processors."""
+
+DEAF_SECONDS = 0.5
+"""What the operator has not heard by then it is taken not to hear at all: an object that it cannot read, a watch that is cut off."""
 
 
 class Trap(Fault):
@@ -189,20 +194,47 @@ class World:
             raise AssertionError(f"never happened: {what or condition}; {self.summary()}") from None
 
     async def settle(self) -> None:
-        """Wait until the operator has nothing left to do at once."""
-        assert self.operator is not None
-        calm = 0
-        while calm < 5:
-            await asyncio.sleep(0.01)
-            calm = calm + 1 if all(loop.queue.is_idle for loop in self.operator.brain.loops) else 0
+        """Wait until the operator has heard all that happened, and has nothing left to do at once."""
+        await self._settle(lambda queue: queue.is_idle)
 
     async def settle_but_timers(self) -> None:
-        """Wait until the operator has nothing to do before some timer fires."""
+        """Wait until the operator has heard all that happened, and has nothing to do before some timer fires."""
+        await self._settle(lambda queue: not len(queue))
+
+    async def _settle(self, is_calm: Callable[[WorkQueue], bool]) -> None:
         assert self.operator is not None
-        calm = 0
+        now = asyncio.get_running_loop().time
+        unheard, since, calm = self._unheard(), now(), 0
         while calm < 5:
             await asyncio.sleep(0.01)
-            calm = calm + 1 if not any(len(loop.queue) for loop in self.operator.brain.loops) else 0
+            before, unheard = unheard, self._unheard()
+            since = since if unheard == before else now()
+            is_deaf = bool(unheard) and now() - since >= DEAF_SECONDS
+            rests = all(is_calm(loop.queue) for loop in self.operator.brain.loops)
+            calm = calm + 1 if rests and (is_deaf or not unheard) else 0
+
+    def _unheard(self) -> set[tuple[str, str]]:
+        """Uid and version of what the server has and the operator's model has not, or the other way about."""
+        assert self.operator is not None
+        cluster = self.operator.cluster
+        views = {
+            "AllocationPolicy": cluster.policies.values(),
+            "DeviceClass": cluster.classes.values(),
+            "DeviceTaintRule": cluster.taint_rules.values(),
+            "Node": cluster.nodes.values(),
+            "Pod": cluster.pods.values(),
+            "ResourceClaim": cluster.claims.values(),
+            "ResourceClaimTemplate": cluster.templates.values(),
+            "ResourceSlice": cluster.slices.all(),
+        }
+        found: set[tuple[str, str]] = set()
+        for name, kind in self.operator.served.kinds.items():
+            if kind.feed == "none":
+                continue
+            stored = (obj["metadata"] for obj in self.server.objects(kind.plural, kind.group))
+            has = {(meta["uid"], meta["resourceVersion"]) for meta in stored}
+            found |= has ^ {(meta.uid, meta.resource_version) for meta in map(metadata_of, views[name])}
+        return found
 
     @property
     def claims(self) -> dict[str, Obj]:
