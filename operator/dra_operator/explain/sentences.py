@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 MAX_BYTES: Final = 1024
 """The API server refuses longer event messages."""
 
+MAX_PARTS: Final = 100
+"""Reasons that are tried to fit; nodes may have as many different ones as there are nodes. Arbitrary: far more than fit."""
+
 MAX_REASONS: Final = 3
 """Device reasons spelled out a request; the rest is counted. Arbitrary: keeps a part readable."""
 
@@ -84,7 +87,8 @@ def explain(unplaced: Unplaced) -> Explanation:
 
 def _assemble(head: str, parts: Sequence[str], tail: str) -> str:
     """All parts if they fit, else the first ones and how many more there are; head and tail always stay."""
-    for kept in range(len(parts), -1, -1):
+    # More do not fit: each part has a figure, a space and a word, and each try is as long as all of them.
+    for kept in range(min(len(parts), MAX_PARTS), -1, -1):
         hidden = len(parts) - kept
         shown = [*parts[:kept], *([f"and {hidden} more reason(s)"] if hidden else [])]
         text = f"{head}: {', '.join(shown)}. {tail}" if shown else f"{head}. {tail}"

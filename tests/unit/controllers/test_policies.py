@@ -347,6 +347,18 @@ def test_names_that_are_nearly_published_are_proposed() -> None:
     assert [(item.index, item.meant) for item in found] == [(0, "gpu.example.com"), (1, "node-1"), (2, "")]
 
 
+def test_of_many_names_the_neighbours_are_compared_and_only_for_selectors_that_are_named() -> None:
+    """A policy of 64 nodes that are gone, in a cluster of thousands, must not keep the event loop busy."""
+    cluster = Cluster()
+    for number in range(1000):
+        cluster.apply("ADDED", published(f"node-{number:04}"))
+    pools = [{"driver": "gpu.example.com", "pool": f"node-0{number}00x"} for number in range(5)]
+
+    found = list(unknown_selectors(policy(pools=pools), cluster))
+
+    assert [item.meant for item in found] == ["node-0000", "node-0100", "node-0200", "", ""]
+
+
 def test_only_news_are_worth_an_event() -> None:
     wrong = verdicts(facts(unknown=[TYPO]))
     said = status(policy(), facts(), wrong, "2026-11-01T12:00:00Z")

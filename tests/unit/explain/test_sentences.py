@@ -154,6 +154,19 @@ def test_a_text_never_exceeds_an_event_and_keeps_its_end() -> None:
     assert "more reason(s). Waiting:" in message
 
 
+def test_as_many_reasons_as_nodes_are_no_work() -> None:
+    """A driver that is being upgraded breaks the pool of each node in words of its own; trying all of them takes minutes."""
+    findings = tuple(
+        NodeFinding(f"n{index}", Cause.FAULT, f"node(s) whose pool gpu.example.com/n{index} is incomplete")
+        for index in range(50_000)
+    )
+    message = explain(Unplaced(50_000, findings)).message
+
+    assert len(message.encode()) <= MAX_BYTES
+    shown = message.count("is incomplete")
+    assert f"and {50_000 - shown} more reason(s)" in message
+
+
 def test_the_most_frequent_reason_comes_first_whatever_the_order_of_nodes() -> None:
     one = NodeFinding("n1", Cause.ROOM, "Insufficient cpu")
     two = [NodeFinding(name, Cause.ROOM, "Insufficient memory") for name in ("n2", "n3")]
