@@ -139,6 +139,8 @@ class Remover:
         await self._all(CLAIM, claims, lambda claim: unfinished(claim, in_use))
         if self.report.failed:
             return  # what failed may hold a device that nobody sees: the taints stay
+        # Afresh: an allocation that a dead operator had sent may have come in the meantime, and is the one that nobody has seen yet.
+        claims = cast("list[ResourceClaim]", await self._list(CLAIM))
         await self._rules(any(holds_our_allocation(claim) for claim in claims))
         await self._all(POD, cast("list[Pod]", await self._list(POD)), released)
         await self._all(CLAIM, cast("list[ResourceClaim]", await self._list(CLAIM)), forgotten)

@@ -176,6 +176,34 @@ async def test_half_done_states_end_so_that_kube_scheduler_can_go_on() -> None:
         check_given_back(here, before)
 
 
+async def test_an_allocation_that_lands_meanwhile_is_seen_by_kube_scheduler_before_the_taints_go(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A dead operator's write comes just before the one that would have made it fail."""
+    (row,) = (row for row in golden.CLAIMS if row.name == "half-b")
+    caplog.set_level(logging.INFO, logger="dra_operator")
+    async with World() as here:
+        late = claim(row.name)
+        late["metadata"] |= {"finalizers": [FINALIZER], "annotations": {MARK: row.mark}}
+        here.add(*golden.cluster(), golden.owned(), late, pod("web", by_name(row.name)))
+        here.add(golden.rule(here.policy()["metadata"]["uid"]))
+
+        def land() -> None:
+            consumers = [{"resource": "pods", "name": "web", "uid": here.pods["web"]["metadata"]["uid"]}]
+            status = {"allocation": golden.allocation("dev-4"), "reservedFor": consumers}
+            here.server.store.put(
+                ("resource.k8s.io", "resourceclaims"), {**here.claims[row.name], "status": status}
+            )
+
+        here.server.faults.add(Interloper("resourceclaims", land))
+
+        assert await removed(here, settle=0.01) == 0
+
+        assert list(here.devices()) == [row.name]
+        assert here.rules == {}
+    assert "kube-scheduler has to see all allocations" in caplog.text
+
+
 async def test_an_installation_without_our_kind_and_without_taint_rules_is_removed_too() -> None:
     """The custom resource definition may be gone already; before Kubernetes 1.37 there are no taint rules."""
     async with World() as here:
