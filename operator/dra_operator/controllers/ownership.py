@@ -291,7 +291,9 @@ class PolicyController:
     def _policy_changed(self, change: Change, policy: AllocationPolicy) -> None:
         if rules_changed(change):
             self._settling.observe()
-            self._mark_rivals(policy)
+            for side in (change.old, change.new):
+                if isinstance(side, AllocationPolicy):
+                    self._mark_rivals(side)
         if not self._is_own_report(change):
             self.queue.add(policy.metadata.name)
 

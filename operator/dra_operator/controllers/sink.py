@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from dra_operator.errors import InvalidObject
-from dra_operator.kube.listing import RawMeta
+from dra_operator.kube.listing import RawMeta, metadata_of
 from dra_operator.logfields import News, fields
 from dra_operator.metrics import REJECTED_OBJECTS, Metrics
 from dra_operator.model import KINDS, from_object
@@ -68,10 +68,18 @@ class ModelSink:
         try:
             obj = from_object(KINDS[kind], raw)
         except InvalidObject as error:
-            self.reject(kind, error, _metadata(raw))
+            self._take_unreadable(kind, event, error, _metadata(raw))
             return
         self._echoes.heard(obj)
         self._cluster.apply(event or "ADDED", obj)
+
+    def _take_unreadable(self, kind: str, event: str | None, error: InvalidObject, metadata: RawMeta) -> None:
+        """An unreadable deletion is one all the same: what the last good version holds is free."""
+        known = self._cluster.find(kind, metadata.key)
+        if event != "DELETED":
+            self.reject(kind, error, metadata)
+        elif known is not None and metadata_of(known).uid == metadata.uid:
+            self.apply(event, known)
 
 
 def _metadata(raw: Mapping[str, Any]) -> RawMeta:

@@ -144,6 +144,8 @@ class Record:
         """Take new words, or the same once more."""
         if not same_words(message, self.message):
             self.count, self.first = 0, timestamp(moment)
+        if not self.stands:
+            self.written = ""  # good news may have been told since: these words have to be read after those
         self.message = message
         self.count += 1
         self.stands = True

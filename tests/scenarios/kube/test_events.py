@@ -166,6 +166,26 @@ async def test_good_news_are_worth_an_event_only_after_a_warning_and_only_once(
     assert (after_normal, events.over(POD), events.over(POD)) == (False, True, False)
 
 
+async def test_what_was_over_and_is_so_again_is_read_after_the_good_news(
+    server: Scripted, events: EventWriter, hands: Hands
+) -> None:
+    accept(server, 2)
+    events.emit(POD, "Warning", "Unallocatable", "no free device")
+    await events.flush()
+    hands.at += 60
+    assert events.over(POD)
+    events.emit(POD, "Normal", "Mended", "all is well")
+    await events.flush()
+    server.on("PATCH", f"{EVENTS}/{server.seen[0].body['metadata']['name']}", Reply({}))
+    hands.at += 60
+
+    events.emit(POD, "Warning", "Unallocatable", "no free device")
+    await events.flush()
+
+    assert [seen.method for seen in server.seen] == ["POST", "POST", "PATCH"]
+    assert server.seen[2].body["lastTimestamp"] > server.seen[1].body["lastTimestamp"]
+
+
 async def test_event_that_the_server_has_forgotten_is_created_anew(
     server: Scripted, events: EventWriter, hands: Hands
 ) -> None:

@@ -625,6 +625,27 @@ async def test_an_object_that_cannot_be_read_is_told_of_and_left_out(kind: str) 
         assert f"correct that, or delete and create the {kind} anew" in text
 
 
+async def test_a_claim_that_can_be_read_no_more_holds_its_device_until_it_is_deleted_and_no_longer() -> None:
+    async with world("binding", objects=(node("n1"), slice_("n1", 1), device_class(), policy())) as here:
+        here.add(claim("held"), pod("holder", by_name("held")))
+        await here.until(lambda: here.node_of("holder"))
+        odd = here.claims["held"]
+        odd = {
+            **odd,
+            "metadata": {**odd["metadata"], "finalizers": []},
+            "spec": {"devices": {"requests": "x"}},
+        }
+        smuggle(here, odd)
+        await here.until(lambda: here.messages("Unreadable", "held"))
+        here.add(claim("mine"), pod("next", by_name("mine")))
+        await here.until(lambda: here.messages("AllocationFailed", "next"))
+
+        await here.delete("claim", "held")
+
+        await here.until(lambda: here.node_of("next"))
+        assert len(here.messages("Unreadable", "held")) == 1
+
+
 async def test_null_lists_are_no_lists() -> None:
     async with world("claims", objects=CLUSTER) as here:
         smuggle(here, claim("odd", {"devices": {"requests": None, "constraints": None}}))

@@ -106,6 +106,16 @@ async def test_a_policy_whose_pools_an_older_one_rules_says_so_until_they_are_it
         await here.until(lambda: here.condition("Ready", "second") == ("True", "Allocating"))
 
 
+async def test_a_policy_that_is_edited_leaves_the_pools_to_the_next_which_says_so() -> None:
+    async with world(*STOCK, objects=(*CLUSTER, policy("first"))) as here:
+        await here.until(lambda: here.condition("Ready", "first") == ("True", "Allocating"))
+        here.add(policy("second"))
+        await here.until(lambda: here.condition("Overlapping", "second") == ("True", "PoolsShared"))
+        await here.patch("policy", "first", {"spec": {"pools": [{"driver": "other.example.com"}]}})
+        await here.until(lambda: here.condition("Ready", "second") == ("True", "Allocating"))
+        assert here.condition("Overlapping", "second") == ("False", "NoneShared")
+
+
 async def test_a_policy_names_the_pools_that_their_driver_has_not_published_completely() -> None:
     broken = slice_("n1", 2)
     broken["spec"]["pool"]["resourceSliceCount"] = 2
