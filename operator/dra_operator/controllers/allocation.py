@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from dra_operator.cluster import claim_keys, freed_devices, rules_changed
+from dra_operator.cluster import claim_keys, freed_devices, pod_requests, rules_changed
 from dra_operator.errors import ApiConflict, ApiError, ApiForbidden, ApiInvalid, ApiNotFound
 from dra_operator.explain import explain
 from dra_operator.logfields import fields, note
@@ -106,6 +106,8 @@ class AllocationController:
         subject = change.new or change.old
         if isinstance(subject, Pod):
             self._pod_changed(subject, is_over=change.new is None or subject.is_done)
+            if _was_resized(change):
+                self.wake()
         elif isinstance(subject, ResourceClaim):
             self._claim_changed(change, subject.key)
         elif change.kind in HELPFUL or rules_changed(change) or _node_matters(change):
@@ -408,6 +410,14 @@ def _lasts(answer: object) -> bool:
     if isinstance(answer, Wait):
         return not answer.quiet and answer.reason != SETTLING
     return isinstance(answer, Refuse)
+
+
+def _was_resized(change: Change) -> bool:
+    """Whether a pod on a node needs something else there than before: room may have come free (in-place resize)."""
+    old, new = change.old, change.new
+    if not isinstance(old, Pod) or not isinstance(new, Pod) or not old.spec.node_name or old.spec == new.spec:
+        return False
+    return pod_requests(old) != pod_requests(new)
 
 
 def _node_matters(change: Change) -> bool:

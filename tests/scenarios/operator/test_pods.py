@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from .objects import (
     slice_,
     template,
 )
+from .smuggle import smuggle
 from .world import world
 
 if TYPE_CHECKING:
@@ -182,6 +184,21 @@ async def test_other_words_for_the_same_reason_are_no_news_of_a_pod_that_waits(
         assert [message.count("Waiting will not help") for message in told] == [0, 1]
         after = here.operator.metrics.value(ALLOCATIONS, "unsatisfied")
         assert (len(here.messages("AllocationFailed", "big")), unsatisfied, after) == (1, 1, 2)
+
+
+async def test_a_pod_that_waits_for_room_goes_on_when_another_is_resized_in_place() -> None:
+    small = (node("n1", cpu="2"), *CLUSTER[1:], claim("mine"))
+    async with world(*STOCK, objects=small) as here:
+        here.add(pod("large", gates=(), cpu="1500m", nodeName="n1"))
+        here.add(pod("web", by_name("mine"), cpu="1"))
+        await here.until(lambda: here.messages("AllocationFailed", "web"))
+        assert "Insufficient cpu" in here.messages("AllocationFailed", "web")[0]
+        resized = copy.deepcopy(here.pods["large"])
+        resized["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "500m"
+
+        smuggle(here, resized)  # the subresource `resize` is not there
+
+        await here.until(lambda: here.node_of("web") == "n1")
 
 
 async def test_waiting_pods_are_served_oldest_first_as_devices_appear() -> None:
