@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dra_operator.model import AllocationPolicyStatus, DeviceId, PoolId, PoolSelector
 
     from .parts import Parts
-    from .policystatus import Verdict
+    from .policystatus import Facts, Verdict
     from .settling import Settling
     from .workqueue import WorkQueue
 
@@ -38,6 +38,10 @@ logger = logging.getLogger(__name__)
 
 STATUS_INTERVAL = 1.0
 """Seconds between two status writes of a policy. Arbitrary: counts for people to read, not one write an allocation."""
+
+LOOK_REST = 9.0
+"""A policy that slices or claims concern rests for so many times as long as the look at it took, at least for `STATUS_INTERVAL`: that of
+ten thousand pools takes a second, of which the others need nine tenths."""
 
 REFUSALS = (ApiForbidden, ApiInvalid)
 """Failures that repeating does not mend."""
@@ -74,6 +78,7 @@ class PolicyController:
         self._wake = wake
         self._enforced = settling.enforced
         self._written: dict[str, tuple[float, AllocationPolicyStatus]] = {}
+        self._rests_until: dict[str, float] = {}
 
     def start(self) -> None:
         """The model is synced: look at every policy."""
@@ -96,7 +101,7 @@ class PolicyController:
             if change.old is None or change.new is None:
                 self._mark_searching()
         elif isinstance(subject, ResourceClaim):
-            self._mark_counts(_pools(change.old) ^ _pools(change.new))
+            self._mark(_pools(change.old) ^ _pools(change.new))
 
     async def reconcile(self, name: str) -> None:
         """One pass over a policy.
@@ -108,6 +113,7 @@ class PolicyController:
         policy = self._cluster.policies.get(name)
         if policy is None:
             self._written.pop(name, None)
+            self._rests_until.pop(name, None)
             self._settling.refusals.pop(name, None)
             return
         if policy.metadata.deletion_timestamp is not None:
@@ -260,14 +266,14 @@ class PolicyController:
 
     async def _report(self, policy: AllocationPolicy) -> None:
         """Write the status if it changed, and not too often."""
-        facts = gather(policy, self._cluster, self._settling, self._parts.features)
+        facts = self._look(policy)
         found = verdicts(facts)
         wanted = status(policy, facts, found, to_rfc3339(self._parts.clock.now()))
         decoded = from_object(AllocationPolicy, {"metadata": {}, "status": wanted}).status
         if decoded == policy.status:
             return
-        name = policy.metadata.name
-        left = self._pause(name)
+        name, written = policy.metadata.name, self._written.get(policy.metadata.name)
+        left = written[0] + STATUS_INTERVAL - self._parts.clock.monotonic() if written else 0.0
         if left > 0 and policy.status.conditions:
             self.queue.add_after(name, left)
             return
@@ -283,10 +289,13 @@ class PolicyController:
         if not any(verdict.reason in PROBLEMS.get(verdict.type, ()) for verdict in listed):
             self._parts.recorder.relieve(POLICY, policy.metadata, "Mended", listed[0].message)
 
-    def _pause(self, name: str) -> float:
-        """Seconds until the status of a policy may be written again."""
-        written = self._written.get(name)
-        return written[0] + STATUS_INTERVAL - self._parts.clock.monotonic() if written else 0.0
+    def _look(self, policy: AllocationPolicy) -> Facts:
+        """The facts for the status; notes when slices and claims may have them looked at again."""
+        began = self._parts.clock.monotonic()
+        facts = gather(policy, self._cluster, self._settling, self._parts.features)
+        now = self._parts.clock.monotonic()
+        self._rests_until[policy.metadata.name] = now + max(STATUS_INTERVAL, LOOK_REST * (now - began))
+        return facts
 
     def _policy_changed(self, change: Change, policy: AllocationPolicy) -> None:
         if rules_changed(change):
@@ -312,7 +321,7 @@ class PolicyController:
             if any(
                 found.type == "PoolsFound" and found.status == "False" for found in policy.status.conditions
             ):
-                self.queue.add(name)
+                self._look_soon(name)
 
     def _mark_rivals(self, policy: AllocationPolicy) -> None:
         """Look at the policies that may select the same pools: which of them rules may have changed."""
@@ -321,17 +330,16 @@ class PolicyController:
             if any(selector.driver in drivers for selector in other.spec.pools):
                 self.queue.add(name)
 
-    def _mark_counts(self, pools: Iterable[PoolId]) -> None:
-        """Devices of these pools came into use or free: the status says so when it next may. A burst is one look a pause."""
-        for pool_id in pools:
-            for policy in self._cluster.policies_matching(pool_id):
-                name = policy.metadata.name
-                self.queue.add_after(name, self._pause(name))
-
     def _mark(self, pools: Iterable[PoolId]) -> None:
+        """These pools came, went or changed, or devices of them came into use or free: only the status has to do with it."""
         for pool_id in pools:
             for policy in self._cluster.policies_matching(pool_id):
-                self.queue.add(policy.metadata.name)
+                self._look_soon(policy.metadata.name)
+
+    def _look_soon(self, name: str) -> None:
+        """Have a policy looked at when it next may be. A burst is one look a pause."""
+        rests_until = self._rests_until.get(name, 0.0)
+        self.queue.add_after(name, rests_until - self._parts.clock.monotonic())
 
 
 def _pools(claim: object) -> frozenset[PoolId]:

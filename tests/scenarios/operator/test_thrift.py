@@ -45,3 +45,19 @@ async def test_a_burst_of_allocations_is_a_few_reports_and_the_last_one_is_right
         await here.until(lambda: here.policy()["status"].get("allocatedDevices") == PODS)
         await here.settle()
         assert passes(here, "policies") - before < PODS / 2
+
+
+async def test_a_driver_that_publishes_all_its_pools_anew_is_a_few_looks() -> None:
+    """One look goes through all pools of the policy: a look for each slice would be quadratic."""
+    nodes = [f"n{number:02}" for number in range(PODS)]
+    cluster = (*(slice_(name, 1) for name in nodes), device_class(), policy())
+    async with world(objects=cluster) as here:
+        await here.until(lambda: here.condition("Ready") == ("True", "Allocating"))
+        await here.settle()
+        before = passes(here, "policies")
+        for name in nodes:
+            await here.patch("slice", f"{name}-gpu.example.com", {"metadata": {"labels": {"driver": "new"}}})
+        await here.delete("slice", f"{nodes[0]}-gpu.example.com")
+        await here.until(lambda: here.policy()["status"].get("pools") == PODS - 1)
+        await here.settle()
+        assert passes(here, "policies") - before < PODS / 2
