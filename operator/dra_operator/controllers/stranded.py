@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dra_operator.model import Node, Pod
 
 from .commit import POD
+from .names import holds_our_allocation
 from .pinning import required_terms
 from .undo import claims_of
 
@@ -43,8 +44,12 @@ class StrandedWatch:
     def _look(self, pods: Iterable[Pod]) -> None:
         for pod in pods:
             node = pinned_to(pod)
-            if node and node not in self._cluster.nodes and claims_of(self._cluster, pod):
+            if node and node not in self._cluster.nodes and self._was_sent_by_us(pod):
                 self._tell(pod, node)
+
+    def _was_sent_by_us(self, pod: Pod) -> bool:
+        """Pods of DaemonSets are pinned in the same way, and may be heard of before their node is."""
+        return any(holds_our_allocation(claim) for claim in claims_of(self._cluster, pod))
 
     def _tell(self, pod: Pod, node: str) -> None:
         text = (

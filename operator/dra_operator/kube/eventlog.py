@@ -29,8 +29,9 @@ again after five minutes, too."""
 FIGURES_SECONDS = 30.0
 """How often changed figures are written at most: people watch a pod come nearer to its turn, nobody every device that comes free."""
 
-MEMORY = 4096
-"""Objects remembered; the least recent are forgotten first, as in client-go."""
+MEMORY = 32_768
+"""Objects remembered, of about a kilobyte each; the least recent are forgotten first. client-go remembers 4096, but where more pods
+wait at the same time than are remembered, whatever is said of them comes as news each time, in three requests a pod."""
 
 BURST = 12
 REFILL_SECONDS = 60.0

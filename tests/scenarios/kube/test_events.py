@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
 from dra_operator.kube import Api, EventWriter, Reference, Writer
-from dra_operator.kube.eventlog import Record
+from dra_operator.kube.eventlog import Clock, EventLog, Record
 from dra_operator.model import ObjectMeta
 
 from .scripted import Hands, Reply, Scripted, status
@@ -184,6 +185,15 @@ async def test_what_was_over_and_is_so_again_is_read_after_the_good_news(
 
     assert [seen.method for seen in server.seen] == ["POST", "POST", "PATCH"]
     assert server.seen[2].body["lastTimestamp"] > server.seen[1].body["lastTimestamp"]
+
+
+def test_the_same_words_about_ten_thousand_pods_that_wait_are_no_news() -> None:
+    log, now = EventLog(), Clock(1.0, datetime(2026, 11, 1, tzinfo=UTC))
+    words = "Unallocatable", "no free device"
+    pods = [Reference("Pod", "ns", f"p{number}", f"u{number}") for number in range(10_000)]
+
+    assert {log.say(about, "Warning", words, now).wait for about in pods} == {0.0}
+    assert {log.say(about, "Warning", words, now).wait for about in pods} == {None}
 
 
 async def test_event_that_the_server_has_forgotten_is_created_anew(

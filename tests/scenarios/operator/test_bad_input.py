@@ -582,6 +582,18 @@ async def test_a_node_that_vanishes_before_its_pod_is_bound_is_told() -> None:
         assert "Recreate the pod" in text
 
 
+async def test_a_pod_that_others_pin_to_a_node_not_heard_of_yet_is_told_nothing_of_nodes_that_went() -> None:
+    """As DaemonSets pin theirs; the feeds of pods and nodes overtake each other."""
+    here_only = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["new"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [here_only]}}
+    async with world("claims", objects=(*CLUSTER, claim("mine"))) as here:
+        here.add(pod("agent", by_name("mine"), gates=(), affinity={"nodeAffinity": required}))
+        await here.until(lambda: here.messages("NotGated", "agent"))
+        here.add(node("new"))
+        await here.settle_but_timers()
+        assert here.messages("NodeGone", "agent") == []
+
+
 async def test_a_policy_that_owns_every_driver_leaves_nothing_to_kube_scheduler_and_serves_all() -> None:
     async with world(*STOCK, objects=(*CLUSTER, slice_("n2", 1, BAD))) as here:
         here.add(pod("a", by_template("gpu")), *asks(requests(class_name="bad")), pod("plain"))
