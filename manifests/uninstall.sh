@@ -96,6 +96,6 @@ if [ -n "$left" ]; then fail "these are left: $(printf '%s' "$left" | tr '\n' ' 
 labelled=$(kubectl "$@" get namespaces --selector=dra-operator.io/enabled --output='jsonpath={.items[*].metadata.name}')
 if [ -n "$labelled" ]; then say "your label dra-operator.io/enabled stays on these namespaces, without effect: $labelled"; fi
 bound=$(kubectl "$@" get clusterrolebindings --output='jsonpath={range .items[*]}{.roleRef.name} {.metadata.name}{"\n"}{end}' |
-  sed -n -e 's/^dra-operator-view //p' -e 's/^dra-operator-device-viewer //p' -e 's/^dra-operator-policy-editor //p' | tr '\n' ' ')
+  sed -n -e 's/^dra-operator-view //p' -e 's/^dra-operator-device-viewer //p' -e 's/^dra-operator-policy-editor //p' | paste -s -d ' ' -)
 if [ -n "$bound" ]; then say "your ClusterRoleBindings to its roles stay, without effect: $bound"; fi
 say "dra-operator is removed"

@@ -9,6 +9,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from tests.e2e.harness.plugin import ENABLED
+from tests.e2e.harness.waiting import wait_until
 
 if TYPE_CHECKING:
     from tests.e2e.harness.kubectl import Kubectl
@@ -28,6 +29,17 @@ def everything(kubectl: Kubectl) -> dict[str, Object]:
         metadata.pop("managedFields", None)
         found[f"{item['kind']} {metadata.get('namespace', '')}/{metadata['name']}"] = item
     return found
+
+
+def everything_at_rest(kubectl: Kubectl) -> dict[str, Object]:
+    """As `everything`, once the namespaces of earlier tests are gone: their objects would go between two looks."""
+    wait_until(
+        lambda: kubectl.get_all("namespaces"),
+        "no namespace in deletion",
+        timeout=60,
+        accept=lambda found: not any("deletionTimestamp" in item["metadata"] for item in found),
+    )
+    return everything(kubectl)
 
 
 def traces(found: dict[str, Object]) -> list[str]:

@@ -21,7 +21,7 @@ from tests.e2e.harness.podrunner import NAMESPACE
 from tests.e2e.harness.waiting import wait_until
 from tests.e2e.history import ClaimHistory
 from tests.e2e.install_fixtures import NODE, open_installation
-from tests.e2e.inventory import everything, traces
+from tests.e2e.inventory import everything, everything_at_rest, traces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,7 +126,7 @@ def test_nothing_is_left_and_kube_scheduler_goes_on(
 ) -> None:
     """Pods that run keep their devices to the letter; pods at the gate get theirs from pools that were the operator's."""
     admin, kubectl = install_plane.kubectl, team.kubectl
-    before = everything(admin)
+    before = everything_at_rest(admin)
     with open_installation(install_plane, INSTALL_ENVIRONMENT) as installed:
         own(fleet)
         arrive(fleet, 3, "runs")

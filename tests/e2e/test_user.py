@@ -17,7 +17,7 @@ from tests.e2e.harness.plugin import ENABLED, open_workspace
 from tests.e2e.harness.terminal import Terminal
 from tests.e2e.harness.waiting import wait_until
 from tests.e2e.install_fixtures import open_installation
-from tests.e2e.inventory import everything, settled, traces
+from tests.e2e.inventory import everything, everything_at_rest, settled, traces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -360,7 +360,7 @@ def test_the_removal_leaves_the_users_things_as_they_were_and_nothing_else(
     admin = module_installation.control_plane.kubectl
     if module_installation.left():
         module_installation.uninstall()
-    before = everything(admin)
+    before = everything_at_rest(admin)
     module_installation.install()
     admin.apply(policy("all", *({"driver": fleet.name(word)} for word in ("gpu", "net", "acc"))))
     admin.wait("allocationpolicy/all", "condition=Ready")
