@@ -106,6 +106,7 @@ class Record:
         count: how often they were said, figures aside.
         first: when they were said first, RFC 3339.
         written: the words that the server has; empty if it has none of ours.
+        sending: the words of a write under way, as good as written until it fails; empty while there is none.
         written_at: the monotonic time of the last write; None before the first.
         exists: whether the server has the event, as far as we know.
         planned: what a write is planned for that has not begun: new words, or new figures.
@@ -119,6 +120,7 @@ class Record:
     count: int = 0
     first: str = ""
     written: str = ""
+    sending: str = ""
     written_at: float | None = None
     exists: bool = False
     planned: Literal["", "figures", "words"] = ""
@@ -137,16 +139,23 @@ class Record:
         return f"{self.about.name[:NAME_LIMIT].rstrip('.-')}.{digest}"
 
     @property
+    def known(self) -> str:
+        """The words that the server has or is about to have."""
+        return self.sending or self.written
+
+    @property
     def has_new_words(self) -> bool:
         """Whether the server does not have the newest words, figures aside."""
-        return not self.written or not same_words(self.message, self.written)
+        return not self.known or not same_words(self.message, self.known)
 
     def say(self, message: str, moment: datetime) -> None:
         """Take new words, or the same once more."""
         if not same_words(message, self.message):
             self.count, self.first = 0, timestamp(moment)
         if not self.stands:
-            self.written = ""  # good news may have been told since: these words have to be read after those
+            self.written = self.sending = (
+                ""  # good news may have been told since: these words have to be read after those
+            )
         self.message = message
         self.count += 1
         self.stands = True
@@ -264,10 +273,10 @@ class Say(NamedTuple):
 def _judge(record: Record, allowance: _Allowance, now: float) -> Say:
     if record.planned == "words" or (record.planned and not record.has_new_words):
         return Say(None)  # what is planned will write the newest words
-    if record.written_at is None or (record.written and record.has_new_words):
+    if record.written_at is None or (record.known and record.has_new_words):
         wait = allowance.take(now)
         return Say(wait, is_spam=wait > 0)
-    if record.message != record.written:  # other figures, or a write that failed
+    if record.message != record.known:  # other figures, or a write that failed
         return Say(max(0.0, record.written_at + FIGURES_SECONDS - now))
     return Say(0.0 if now - record.written_at >= REPEAT_SECONDS else None)
 

@@ -182,9 +182,12 @@ class EventWriter:
 
     async def _create_or_change(self, record: Record) -> None:
         record.written_at, record.planned = self._timing.monotonic(), ""
-        message = record.message
-        if not record.exists or not await self._change(record):
-            await self._create(record)
+        message = record.sending = record.message
+        try:
+            if not record.exists or not await self._change(record):
+                await self._create(record)
+        finally:
+            record.sending = ""
         record.exists, record.written = True, message
 
     async def _create(self, record: Record) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -106,6 +107,27 @@ async def test_other_words_for_the_same_reason_take_the_place_of_the_old_ones(
         "firstTimestamp": "2026-11-01T12:16:40Z",
         "lastTimestamp": "2026-11-01T12:16:40Z",
     }
+
+
+@pytest.mark.parametrize("said", [["x"], ["x", "y"]], ids=["first write", "later write"])
+async def test_words_that_come_while_others_are_being_written_are_written_next(
+    server: Scripted, events: EventWriter, said: list[str]
+) -> None:
+    """Also if they are those of the time before: the server must not be left with words between."""
+    accept(server)
+    for message in said[:-1]:
+        events.emit(POD, "Warning", "AllocationFailed", message)
+        await events.flush()
+    record = Record(POD, "Warning", "AllocationFailed")
+    server.on("PATCH", f"{EVENTS}/{record.name}", *[Reply({})] * 2)
+    events.emit(POD, "Warning", "AllocationFailed", said[-1])
+    writing = asyncio.create_task(events.flush())
+    await server.until("PATCH" if said[1:] else "POST", 1)
+    last = "x" if said[1:] else "z"
+    events.emit(POD, "Warning", "AllocationFailed", last)
+    await writing
+
+    assert [seen.body["message"] for seen in server.seen] == [*said, last]
 
 
 async def test_other_figures_are_written_a_little_later_with_the_count(
