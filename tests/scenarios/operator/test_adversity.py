@@ -8,6 +8,7 @@ import pytest
 
 from dra_operator.errors import ApiConflict
 from dra_operator.kube.writer import Writer
+from dra_operator.placement import entries
 from dra_operator.testing.fakeapi.faults import Fault, unavailable
 
 from .lag import Lag
@@ -17,6 +18,12 @@ from .world import Interloper, World, world
 CLUSTER = (node("n1"), slice_("n1", 2), device_class(), policy(), template(), claim("mine"), claim("also"))
 STOCK = ("claims", "binding", "kubelet")
 PATCH = frozenset({"patch"})
+
+
+@pytest.fixture
+def _short_lag(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Objects that are missing are told of soon."""
+    monkeypatch.setattr(entries, "LAG", 0.2)
 
 
 async def cordon(here: World, name: str) -> None:
@@ -83,6 +90,7 @@ async def test_a_claim_deleted_between_allocation_and_release_goes_and_its_succe
         assert here.devices_of("web") == ["gpu.example.com/n1/dev-0"]
 
 
+@pytest.mark.usefixtures("_short_lag")
 async def test_a_pod_that_waits_for_a_missing_claim_holds_no_devices_meanwhile_i52() -> None:
     async with World("claims", settle_seconds=0.0) as here:
         here.add(*CLUSTER)
@@ -293,6 +301,7 @@ async def test_a_pod_whose_release_may_be_under_way_keeps_its_room_on_the_node()
         assert cluster.node_usage("n1").pods == 1
 
 
+@pytest.mark.usefixtures("_short_lag")
 async def test_a_pod_whose_gate_was_taken_off_by_hand_is_not_counted_as_waiting() -> None:
     async with world("claims", objects=CLUSTER) as here:
         assert here.operator is not None
