@@ -16,11 +16,12 @@ from dra_operator.errors import ApiAlreadyExists, ApiError, ApiForbidden, ApiInv
 from dra_operator.logfields import fields, note
 from dra_operator.model import AllocationPolicy, DeviceTaintRule, ResourceClaim, ResourceSlice, from_object
 
+from .cadence import Cadence
 from .clock import to_rfc3339
 from .commit import CLAIM
 from .names import POLICY_FINALIZER
 from .policyfacts import gather
-from .policystatus import PROBLEMS, conditions, problems, removal, status, verdicts
+from .policystatus import PROBLEMS, conditions, only_counts, problems, removal, status, verdicts
 from .rules import POLICY, RULE, is_as_wanted, rule_body, rule_spec, rules_of, wanted_rules
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 STATUS_INTERVAL = 1.0
-"""Seconds between two status writes of a policy. Arbitrary: counts for people to read, not one write an allocation."""
+"""Seconds between two status writes of a policy. Arbitrary: for people to read; `cadence` has counts told more seldom."""
 
 LOOK_REST = 9.0
 """A policy that slices or claims concern rests for so many times as long as the look at it took, at least for `STATUS_INTERVAL`: that of
@@ -77,7 +78,8 @@ class PolicyController:
         self._in_flight = in_flight
         self._wake = wake
         self._enforced = settling.enforced
-        self._written: dict[str, tuple[float, AllocationPolicyStatus]] = {}
+        self._written: dict[str, AllocationPolicyStatus] = {}
+        self._cadences: dict[str, Cadence] = {}
         self._rests_until: dict[str, float] = {}
 
     def start(self) -> None:
@@ -101,7 +103,7 @@ class PolicyController:
             if change.old is None or change.new is None:
                 self._mark_searching()
         elif isinstance(subject, ResourceClaim):
-            self._mark(_pools(change.old) ^ _pools(change.new))
+            self._mark(_pools(change.old) ^ _pools(change.new), only_counts=True)
 
     async def reconcile(self, name: str) -> None:
         """One pass over a policy.
@@ -113,6 +115,7 @@ class PolicyController:
         policy = self._cluster.policies.get(name)
         if policy is None:
             self._written.pop(name, None)
+            self._cadences.pop(name, None)
             self._rests_until.pop(name, None)
             self._settling.refusals.pop(name, None)
             return
@@ -272,12 +275,13 @@ class PolicyController:
         decoded = from_object(AllocationPolicy, {"metadata": {}, "status": wanted}).status
         if decoded == policy.status:
             return
-        name, written = policy.metadata.name, self._written.get(policy.metadata.name)
-        left = written[0] + STATUS_INTERVAL - self._parts.clock.monotonic() if written else 0.0
-        if left > 0 and policy.status.conditions:
-            self.queue.add_after(name, left)
+        name, now = policy.metadata.name, self._parts.clock.monotonic()
+        cadence = self._cadences.setdefault(name, Cadence(STATUS_INTERVAL))
+        if now < cadence.next_write and policy.status.conditions:
+            self.queue.add_after(name, cadence.next_write - now)
             return
-        self._written[name] = self._parts.clock.monotonic(), decoded
+        cadence.wrote(now, only_counts=only_counts(policy.status, decoded))
+        self._written[name] = decoded
         await self._access.patch(POLICY, policy, {"status": wanted}, subresource="status")
         self._tell(policy, found)
 
@@ -313,7 +317,7 @@ class PolicyController:
             return False
         written = self._written.get(new.metadata.name)
         known = replace(new.metadata, resource_version=old.metadata.resource_version)
-        return written is not None and (known, new.spec, new.status) == (old.metadata, old.spec, written[1])
+        return written is not None and (known, new.spec, new.status) == (old.metadata, old.spec, written)
 
     def _mark_searching(self) -> None:
         """Look at the policies that select what is not published: names that are nearly the same may have come or gone."""
@@ -330,15 +334,17 @@ class PolicyController:
             if any(selector.driver in drivers for selector in other.spec.pools):
                 self.queue.add(name)
 
-    def _mark(self, pools: Iterable[PoolId]) -> None:
+    def _mark(self, pools: Iterable[PoolId], *, only_counts: bool = False) -> None:
         """These pools came, went or changed, or devices of them came into use or free: only the status has to do with it."""
         for pool_id in pools:
             for policy in self._cluster.policies_matching(pool_id):
-                self._look_soon(policy.metadata.name)
+                self._look_soon(policy.metadata.name, only_counts=only_counts)
 
-    def _look_soon(self, name: str) -> None:
+    def _look_soon(self, name: str, *, only_counts: bool = False) -> None:
         """Have a policy looked at when it next may be. A burst is one look a pause."""
         rests_until = self._rests_until.get(name, 0.0)
+        if only_counts and name in self._cadences:
+            rests_until = max(rests_until, self._cadences[name].next_count)
         self.queue.add_after(name, rests_until - self._parts.clock.monotonic())
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from dra_operator.allocator import Why
 from dra_operator.model import to_object
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from dra_operator.allocator import Rejection
-    from dra_operator.model import AllocationPolicy, Condition, OwnedPool, PoolId
+    from dra_operator.model import AllocationPolicy, AllocationPolicyStatus, Condition, OwnedPool, PoolId
 
     from .policyselectors import Overlap, Unknown
 
@@ -229,6 +231,14 @@ def conditions(policy: AllocationPolicy, wanted: Iterable[Verdict], now: str) ->
 def _since(known: Condition | None, verdict: Verdict, now: str) -> str:
     same = known is not None and known.status == verdict.status and known.last_transition_time
     return known.last_transition_time or now if known is not None and same else now
+
+
+def only_counts(known: AllocationPolicyStatus, wanted: AllocationPolicyStatus) -> bool:
+    """Whether two statuses differ in nothing but how many devices are in use."""
+    pools = tuple(replace(pool, allocated_devices=0) for pool in known.owned_pools)
+    as_wanted = tuple(replace(pool, allocated_devices=0) for pool in wanted.owned_pools)
+    quiet = replace(known, allocated_devices=wanted.allocated_devices, owned_pools=wanted.owned_pools)
+    return pools == as_wanted and quiet == wanted
 
 
 def status(policy: AllocationPolicy, facts: Facts, found: Iterable[Verdict], now: str) -> dict[str, Any]:
