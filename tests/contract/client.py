@@ -110,6 +110,10 @@ class Watch:
         return [event async for event in self._lines]
 
     def close(self) -> None:
+        """End it at once: an orderly end of TLS takes an answer of the server, for which nobody would wait."""
+        connection = self.response.connection
+        if connection is not None and connection.transport is not None:
+            connection.transport.abort()
         self.response.close()
 
 
