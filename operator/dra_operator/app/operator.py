@@ -17,6 +17,7 @@ from dra_operator.cluster import Cluster
 from dra_operator.controllers.access import Access
 from dra_operator.controllers.allocation import AllocationController
 from dra_operator.controllers.bystanders import BystanderWatch
+from dra_operator.controllers.claimrelease import ClaimReleaser
 from dra_operator.controllers.claims import ClaimGenerator
 from dra_operator.controllers.clock import SystemClock
 from dra_operator.controllers.commit import Committer
@@ -25,7 +26,6 @@ from dra_operator.controllers.echoes import Echoes
 from dra_operator.controllers.ownership import PolicyController
 from dra_operator.controllers.parts import Parts
 from dra_operator.controllers.recorder import EventRecorder
-from dra_operator.controllers.release import ClaimReleaser
 from dra_operator.controllers.settling import Settling
 from dra_operator.controllers.sink import ModelSink
 from dra_operator.controllers.stranded import StrandedWatch

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from dra_operator.logfields import note
 from dra_operator.model import Pod, ResourceClaim
 
+from .claimrelease import claims_of_ended_pod
 from .commit import CLAIM
 from .names import holds_our_allocation
-from .release import claims_of_ended_pod
 
 if TYPE_CHECKING:
     from dra_operator.cluster import Change

@@ -125,5 +125,5 @@ class TwinController:
         current = await self._access.fresh(CLAIM, claim)
         if current is None or current.is_allocated or current.status.reserved_for:
             return  # somebody uses it after all
-        await self._access.delete(CLAIM, current)  # `release` takes the finalizer off (C-63)
+        await self._access.delete(CLAIM, current)  # `claimrelease` takes the finalizer off (C-63)
         logger.info("claim removed: another one serves the pod", extra=fields(pod=pod.key))
