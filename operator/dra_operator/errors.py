@@ -206,11 +206,13 @@ class ApiError(DraError):
     Args:
         message: the server's own words where it sent any.
         status: the HTTP status; 0 when there was no answer.
+        retry_after: seconds that the server asks to wait; None when it does not say.
     """
 
-    def __init__(self, message: str, *, status: int = 0) -> None:
+    def __init__(self, message: str, *, status: int = 0, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.status = status
+        self.retry_after = retry_after
 
 
 class ApiConflict(ApiError):
@@ -246,22 +248,11 @@ class ApiThrottled(ApiError):
     """
 
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
-        super().__init__(message, status=429)
-        self.retry_after = retry_after
+        super().__init__(message, status=429, retry_after=retry_after)
 
 
 class ApiUnavailable(ApiError):
-    """No answer, or a 5xx: the write may or may not have happened.
-
-    Args:
-        message: what is known.
-        status: the HTTP status; 0 when there was no answer.
-        retry_after: seconds to wait; None when the server does not say.
-    """
-
-    def __init__(self, message: str, *, status: int = 0, retry_after: float | None = None) -> None:
-        super().__init__(message, status=status)
-        self.retry_after = retry_after
+    """No answer, or a 5xx: the write may or may not have happened."""
 
 
 class ApiNotServed(ApiError):

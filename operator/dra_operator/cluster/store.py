@@ -8,24 +8,17 @@ Called by `model` only. It must not know any kind.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from dra_operator.model import Kubernetes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from dra_operator.model import ObjectMeta, Value
+    from dra_operator.model import Value
 
 TOMBSTONES = 10_000
 """How many uids of gone objects one kind remembers. Arbitrary: echoes overtake deletes by seconds, not by ten thousand deletes."""
-
-
-class Kubernetes(Protocol):
-    """Any object of the API."""
-
-    @property
-    def metadata(self) -> ObjectMeta:
-        """Its metadata."""
-        ...
 
 
 V = TypeVar("V", bound=Kubernetes)

@@ -9,23 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from dra_operator.errors import ApiNotFound
+from dra_operator.model import Kubernetes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_operator.model import ObjectMeta, Value
+    from dra_operator.model import Value
 
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
-
-
-class Kubernetes(Protocol):
-    """Any object of the API."""
-
-    @property
-    def metadata(self) -> ObjectMeta:
-        """Its metadata."""
-        ...
 
 
 class Reader(Protocol):

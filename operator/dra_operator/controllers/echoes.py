@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING
 
 from dra_operator.kube.kinds import KINDS
 from dra_operator.metrics import FEED_LAG
+from dra_operator.model import metadata_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dra_operator.cluster import Cluster
+    from dra_operator.kube.listing import RawMeta
     from dra_operator.metrics import Metrics
     from dra_operator.model import ObjectMeta, Value
 
@@ -28,11 +30,6 @@ MEMORY = 4096
 
 OVERDUE_SECONDS = 300.0
 """After that a version that did not come will not come. Arbitrary: far above any lag, below what users put up with."""
-
-
-class _Kubernetes(Protocol):
-    @property
-    def metadata(self) -> ObjectMeta: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +60,11 @@ class Echoes:
 
     def assume(self, obj: Value) -> None:
         """Take an answer in. What the feed has brought already, or a version awaited since earlier, is nothing to wait for anew."""
-        kind, meta = type(obj).__name__, _metadata(obj)
+        kind, meta = type(obj).__name__, metadata_of(obj)
         known = self._cluster.find(kind, meta.key)
         version = _version(meta)
         self._cluster.assume(obj)
-        is_news = known is None or _version(_metadata(known)) < version
+        is_news = known is None or _version(metadata_of(known)) < version
         if is_news and meta.uid not in self._awaited and not self._cluster.is_gone(kind, meta.uid):
             self._awaited[meta.uid] = _Awaited(kind, meta.key, version, self._clock.monotonic())
             if len(self._awaited) > MEMORY:
@@ -75,15 +72,19 @@ class Echoes:
 
     def apply(self, event: str, obj: Value) -> None:
         """Pass the word on that an object is gone."""
-        self._awaited.pop(_metadata(obj).uid, None)
+        self._awaited.pop(metadata_of(obj).uid, None)
         self._cluster.apply(event, obj)
 
     # --- what the feeds tell
 
     def heard(self, obj: Value) -> None:
         """A feed brings an object."""
-        meta, now = _metadata(obj), self._clock.monotonic()
-        self.heard_at[type(obj).__name__] = now
+        self.brought(type(obj).__name__, metadata_of(obj))
+
+    def brought(self, kind: str, meta: ObjectMeta | RawMeta) -> None:
+        """A feed brings a version of an object, also one that cannot be read."""
+        now = self._clock.monotonic()
+        self.heard_at[kind] = now
         awaited = self._awaited.get(meta.uid)
         if awaited is not None and _version(meta) >= awaited.version:
             del self._awaited[meta.uid]
@@ -111,16 +112,12 @@ class Echoes:
             if item.kind != kind or now - item.since < OVERDUE_SECONDS or heard_at(kind) <= item.since:
                 continue
             found = self._cluster.find(kind, item.key)
-            if found is not None and _metadata(found).uid == uid:
+            if found is not None and metadata_of(found).uid == uid:
                 return now - item.since
             del self._awaited[uid]  # it went while nobody looked: no event of it will come
         return 0.0
 
 
-def _metadata(obj: Value) -> ObjectMeta:
-    return cast("_Kubernetes", obj).metadata
-
-
-def _version(meta: ObjectMeta) -> int:
+def _version(meta: ObjectMeta | RawMeta) -> int:
     """0 where there is none, as in objects that no API server has seen."""
     return int(meta.resource_version) if meta.resource_version.isdecimal() else 0

@@ -27,6 +27,7 @@ from dra_operator.errors import (
     ApiUnavailable,
     InvalidObject,
 )
+from dra_operator.model import metadata_of
 
 from .commit import CLAIM, POD
 from .names import POLICY_LABEL, holds_our_allocation
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
     from dra_operator.model import AllocationPolicy, DeviceTaintRule, Pod, ResourceClaim, Value
 
-    from .access import Kubernetes, Reader, Writes
+    from .access import Reader, Writes
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +50,7 @@ ATTEMPTS = 8
 PASSES = 5
 """Passes at most. The second finds nothing unless something still writes; the last thing found is told then."""
 
-T = TypeVar("T")
+T = TypeVar("T", bound="Value")
 
 
 class Listed(Protocol):
@@ -192,7 +193,7 @@ class Remover:
 
     async def _bring(self, kind: str, obj: T, plan: Callable[[T], Edit | None]) -> None:
         """Write what the plan says until it says nothing more; read afresh whenever the object is not known for sure."""
-        key, words, failures = cast("Kubernetes", obj).metadata.key, "", 0
+        key, words, failures = metadata_of(obj).key, "", 0
         current: T | None = obj
         while current is not None and (edit := plan(current)) is not None:
             if failures >= ATTEMPTS:
@@ -213,7 +214,7 @@ class Remover:
                 self._did(edit.deed, f"{kind} {key}")
 
     async def _patch(self, kind: str, obj: Any, edit: Edit) -> Value:
-        meta = cast("Kubernetes", obj).metadata
+        meta = metadata_of(obj)
         guard = {"uid": meta.uid, "resourceVersion": meta.resource_version}
         body = {**edit.body, "metadata": {**edit.body.get("metadata", {}), **guard}}
         return await self._writer.patch(
@@ -227,14 +228,14 @@ class Remover:
 
     async def _fresh(self, kind: str, obj: T) -> T | None:
         """The object as it is now; as it was, if the server does not say: the next write then fails again. None if it is gone."""
-        meta = cast("Kubernetes", obj).metadata
+        meta = metadata_of(obj)
         try:
             found = await self._reader.get(kind, meta.namespace, meta.name)
         except ApiNotFound:
             return None
         except (ApiError, InvalidObject):
             return obj
-        same = cast("Kubernetes", found).metadata.uid == meta.uid
+        same = metadata_of(found).uid == meta.uid
         return cast("T", found) if same else None
 
     async def _list(self, kind: str) -> list[Value]:

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from dra_operator.errors import InvalidObject
-from dra_operator.kube.listing import RawMeta, metadata_of
+from dra_operator.kube.kinds import KINDS as ROWS
+from dra_operator.kube.listing import RawMeta
 from dra_operator.logfields import News, fields
 from dra_operator.metrics import REJECTED_OBJECTS, Metrics
-from dra_operator.model import KINDS, from_object
+from dra_operator.model import KINDS, from_object, metadata_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,7 +50,9 @@ class ModelSink:
         self._cluster.apply(event, obj)
 
     def reject(self, kind: str, error: InvalidObject, metadata: RawMeta) -> None:
-        """An object that cannot be decoded."""
+        """An object that cannot be decoded, from a feed of ours or a list of the sync guard."""
+        if ROWS[kind].feed == "stream":  # a list does not pay what Kopf's watch owes, see `Echoes.listed`
+            self._echoes.brought(kind, metadata)
         self._metrics.count(REJECTED_OBJECTS, kind)
         # Every list brings the object again: it is told of once, until something else is wrong with it.
         level = logging.WARNING if self._news.is_new(f"{kind} {metadata.key}", str(error)) else logging.DEBUG
@@ -77,6 +80,7 @@ class ModelSink:
         """An unreadable deletion is one all the same: what the last good version holds is free."""
         known = self._cluster.find(kind, metadata.key)
         if event != "DELETED":
+            self._echoes.brought(kind, metadata)
             self.reject(kind, error, metadata)
         elif known is not None and metadata_of(known).uid == metadata.uid:
             self.apply(event, known)

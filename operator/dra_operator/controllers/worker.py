@@ -11,7 +11,7 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from dra_operator.errors import ApiConflict, ApiError, ApiNotFound, ApiThrottled, ApiUnavailable, DraError
+from dra_operator.errors import ApiConflict, ApiError, ApiNotFound, DraError
 from dra_operator.logfields import News, fields, scope
 from dra_operator.metrics import QUEUE_WAIT, RECONCILE_DURATION, RECONCILE_ERRORS, RECONCILES, Metrics
 
@@ -70,7 +70,8 @@ class Loop:
         try:
             await self.reconcile(key)
         except DraError as error:
-            delay = self.queue.retry(key, retry_after(error))
+            asked = error.retry_after if isinstance(error, ApiError) else None
+            delay = self.queue.retry(key, asked or 0.0)
             self._failed(error)
             level = level_of(error) if self._is_news(key, error) else logging.DEBUG
             logger.log(level, "failed, and will be tried again: %s", error, extra=fields(retry=delay))
@@ -93,13 +94,6 @@ class Loop:
 
     def _failed(self, error: Exception) -> None:
         self.metrics.count(RECONCILE_ERRORS, self.name, type(error).__name__)
-
-
-def retry_after(error: Exception) -> float:
-    """Seconds that the server asks to wait, 0 if it does not say."""
-    if isinstance(error, ApiThrottled | ApiUnavailable):
-        return error.retry_after or 0.0
-    return 0.0
 
 
 def level_of(error: DraError) -> int:

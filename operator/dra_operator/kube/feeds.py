@@ -19,9 +19,10 @@ import msgspec
 
 from dra_operator.errors import ApiError, ApiGone, ApiThrottled, ApiUnavailable, InvalidObject
 from dra_operator.logfields import News
+from dra_operator.model import metadata_of
 
 from .failures import in_stream
-from .listing import PAGE, Listing, RawMeta, Rejected, decode_object, list_all, metadata_of, read_metadata
+from .listing import PAGE, Listing, RawMeta, Rejected, decode_object, list_all, read_metadata
 from .timing import REAL, Backoff, Timing
 
 if TYPE_CHECKING:
@@ -275,7 +276,7 @@ class StreamFeed:
         if reason != "unavailable" or self._backoff.failures >= self._options.relist_after:
             self._version = ""
         self._log_failure(error, reason)
-        delay = self._backoff.next_delay(_retry_after(error))
+        delay = self._backoff.next_delay(error.retry_after)
         self.alive_at = self._timing.monotonic() + delay
         await self._timing.sleep(delay)
 
@@ -297,7 +298,3 @@ def _reason(error: ApiError) -> str:
     if isinstance(error, ApiGone):
         return "expired"
     return "unavailable" if isinstance(error, ApiUnavailable | ApiThrottled) else "refused"
-
-
-def _retry_after(error: ApiError) -> float | None:
-    return error.retry_after if isinstance(error, ApiUnavailable | ApiThrottled) else None

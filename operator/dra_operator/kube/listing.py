@@ -7,7 +7,7 @@ would be a stale model. Objects that cannot be decoded are handed back beside th
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -94,16 +94,6 @@ def decode_object(kind: Kind, raw: bytes | msgspec.Raw) -> model.Value | Rejecte
     except InvalidObject as error:
         metadata = read_metadata(data)
         return Rejected(InvalidObject(f"{kind.name} {metadata.key}", error.path, error.message), metadata)
-
-
-class _HasMetadata(Protocol):
-    @property
-    def metadata(self) -> model.ObjectMeta: ...
-
-
-def metadata_of(obj: model.Value) -> model.ObjectMeta:
-    """The metadata of a whole object; every value in `model.KINDS` has some."""
-    return cast("_HasMetadata", obj).metadata
 
 
 def read_metadata(raw: bytes) -> RawMeta:

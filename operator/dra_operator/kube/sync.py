@@ -12,11 +12,12 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from dra_operator.errors import ApiError, ApiNotFound, ApiThrottled, ApiUnavailable
+from dra_operator.errors import ApiError, ApiNotFound, ApiNotServed
 from dra_operator.logfields import News
+from dra_operator.model import metadata_of
 
 from .discovery import discover
-from .listing import PAGE, Listing, list_all, metadata_of
+from .listing import PAGE, Listing, list_all
 from .timing import REAL, Backoff, Timing
 
 if TYPE_CHECKING:
@@ -128,23 +129,35 @@ class SyncGuard:
             try:
                 await self.sweep(kind)
             except ApiError as error:
-                self.troubles[kind.name] = str(error)
+                self._failed(kind, error)
                 if isinstance(error, ApiNotFound):
-                    await discover(self._api, [kind])  # ends us if it is no longer served
-                is_new = self._news.is_new(kind.name, type(error).__name__)
-                level = logging.WARNING if is_new else logging.DEBUG
-                _log.log(level, "list of %s fails, and is tried again: %s", kind.plural, error)
-                await self._pause(kind, backoff.next_delay(_retry_after(error)))
+                    await self._make_sure_that_it_is_served(kind)
+                await self._pause(kind, backoff.next_delay(error.retry_after))
                 continue
             backoff.reset()
             # spread out, so that the kinds' lists do not fall together for ever
             pause = min(self._interval, next(early, self._interval))
             await self._pause(kind, pause * self._timing.uniform(0.9, 1.1))
 
+    def _failed(self, kind: Kind, error: ApiError) -> None:
+        self.troubles[kind.name] = str(error)
+        is_new = self._news.is_new(kind.name, type(error).__name__)
+        level = logging.WARNING if is_new else logging.DEBUG
+        _log.log(level, "list of %s fails, and is tried again: %s", kind.plural, error)
+
+    async def _make_sure_that_it_is_served(self, kind: Kind) -> None:
+        """A list was not found: end us if the kind has gone for good. An API server that starts finds nothing either, and says little more.
+
+        Raises:
+            ApiNotServed: it has gone, and the operator cannot do without it.
+        """
+        try:
+            await discover(self._api, [kind])
+        except ApiNotServed:
+            raise
+        except ApiError as error:
+            _log.debug("whether %s are still served is not known: %s", kind.plural, error)
+
     async def _pause(self, kind: Kind, seconds: float) -> None:
         self.alive_at[kind.name] = self._timing.monotonic() + seconds
         await self._timing.sleep(seconds)
-
-
-def _retry_after(error: ApiError) -> float | None:
-    return error.retry_after if isinstance(error, ApiUnavailable | ApiThrottled) else None

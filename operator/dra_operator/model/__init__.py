@@ -52,7 +52,7 @@ from .devices import (
     ResourceSlice,
     ResourceSliceSpec,
 )
-from .meta import Condition, JsonObject, ObjectMeta, OwnerReference, Value
+from .meta import Condition, JsonObject, Kubernetes, ObjectMeta, OwnerReference, Value, metadata_of
 from .nodes import (
     Node,
     NodeSelector,
@@ -135,6 +135,7 @@ __all__ = [  # what the other packages use
     "DeviceToleration",
     "ExactDeviceRequest",
     "JsonObject",
+    "Kubernetes",
     "Node",
     "NodeAffinity",
     "NodeSelector",
@@ -173,5 +174,6 @@ __all__ = [  # what the other packages use
     "Volume",
     "from_json",
     "from_object",
+    "metadata_of",
     "to_object",
 ]

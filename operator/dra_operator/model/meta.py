@@ -7,7 +7,7 @@ fields would be lost; writes are patches.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, cast
 
 import msgspec
 
@@ -51,6 +51,20 @@ class ObjectMeta(Value, frozen=True):
     def controller(self) -> OwnerReference | None:
         """The owner that manages this object, if any."""
         return next((owner for owner in self.owner_references if owner.controller), None)
+
+
+class Kubernetes(Protocol):
+    """Any whole object of the API; every value in `decode.KINDS` is one."""
+
+    @property
+    def metadata(self) -> ObjectMeta:
+        """Its metadata."""
+        ...
+
+
+def metadata_of(obj: Value) -> ObjectMeta:
+    """The metadata of a whole object whose kind does not matter."""
+    return cast("Kubernetes", obj).metadata
 
 
 class Condition(Value, frozen=True):

@@ -16,7 +16,7 @@ from aiohttp import web
 
 from dra_operator.kube import Api, RawMeta, StaticCredentials, Timing
 from dra_operator.kube.credentials import Connection
-from dra_operator.kube.listing import metadata_of
+from dra_operator.model import metadata_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

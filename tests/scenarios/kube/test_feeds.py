@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING
 
@@ -233,6 +234,23 @@ async def test_silent_watch_is_dead(
     await sink.until(lambda: ("ADDED", "b") in sink.log)
 
     assert [seen.query["resourceVersion"] for seen in server.requests("WATCH")][:2] == ["5", "6"]
+
+
+async def test_a_quiet_kind_is_in_no_trouble_once_the_server_has_taken_the_next_watch(
+    server: Scripted, api: Api, sink: Remembering, hands: Hands, start: Start
+) -> None:
+    """Also of a server that sends neither events nor bookmarks: the words of the dead watch are over."""
+    server.on("GET", PODS, Reply(page(5)))
+    feed = feed_of(api, sink, hands, inactivity=0.5)
+    told: list[str] = []
+    hands.on_sleep = lambda: told.append(feed.trouble)
+    start(feed.run())
+    async with asyncio.timeout(60):
+        while not told or feed.trouble:  # noqa: ASYNC110 - nobody tells of it; it ends with the next dead watch, in half a second
+            await asyncio.sleep(0)
+
+    assert told[0].startswith(f"GET {PODS}: ")
+    assert [seen.query["resourceVersion"] for seen in server.requests("WATCH")] == ["5", "5"]
 
 
 async def test_server_that_ends_watches_at_once_is_not_asked_in_a_hot_loop(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_operator.cluster import Cluster
-from dra_operator.errors import ApiUnavailable, InvalidObject
+from dra_operator.errors import ApiNotServed, ApiUnavailable, InvalidObject
 from dra_operator.kube import KINDS, Api, RawMeta, SyncGuard, fed_by
 from dra_operator.model import ObjectMeta, ResourceClaim
 
@@ -18,8 +18,10 @@ from .scripted import Hands, Reply, Scripted, page, status
 if TYPE_CHECKING:
     from .conftest import Start
 
-CLAIMS = "/apis/resource.k8s.io/v1/resourceclaims"
-TEMPLATES = "/apis/resource.k8s.io/v1/resourceclaimtemplates"
+GROUP = "/apis/resource.k8s.io/v1"
+CLAIMS = f"{GROUP}/resourceclaims"
+TEMPLATES = f"{GROUP}/resourceclaimtemplates"
+NOT_FOUND = Reply(status(404, "NotFound", "the server could not find the requested resource"), 404)
 
 
 class Model(Cluster):
@@ -116,6 +118,45 @@ async def test_failed_sweep_leaves_the_model_alone(
         await guard_of(api, model, hands, "ResourceClaim").sweep(KINDS["ResourceClaim"])
 
     assert set(model.claims) == {"ns/a"}
+
+
+@pytest.mark.parametrize(
+    "unclear",
+    [
+        pytest.param(Reply(status(503, "ServiceUnavailable", "starting"), 503), id="no-answer"),
+        pytest.param(Reply(status(429, "TooManyRequests", "slow down"), 429), id="throttled"),
+        pytest.param(Reply(status(403, "Forbidden", "not now"), 403), id="forbidden"),
+        pytest.param(Reply(b"<html>"), id="a-proxy"),
+    ],
+)
+async def test_a_list_that_is_not_found_while_the_server_does_not_say_what_it_serves_is_tried_again(
+    server: Scripted, api: Api, model: Model, hands: Hands, start: Start, unclear: Reply
+) -> None:
+    server.on("GET", CLAIMS, NOT_FOUND, NOT_FOUND, Reply(page(5, claim("a", 3))))
+    server.on("GET", GROUP, unclear, unclear)
+    sweeps = guard_of(api, model, hands, "ResourceClaim")
+    start(sweeps.run())
+    async with asyncio.timeout(10):
+        await sweeps.until_synced()
+
+    assert set(model.claims) == {"ns/a"}
+    assert hands.slept[:2] == [pytest.approx(0.8), pytest.approx(1.6)]
+
+
+async def test_a_needed_kind_that_is_served_no_more_ends_the_guard(
+    server: Scripted, api: Api, model: Model, hands: Hands
+) -> None:
+    server.on("GET", CLAIMS, NOT_FOUND)
+    server.on(
+        "GET",
+        GROUP,
+        Reply({"resources": [{"name": "resourceclaimtemplates", "kind": "ResourceClaimTemplate"}]}),
+    )
+    server.on("GET", "/version", Reply({"gitVersion": "v1.37.0"}))
+    with pytest.raises(ExceptionGroup) as ended:
+        await guard_of(api, model, hands, "ResourceClaim").run()
+
+    assert ended.group_contains(ApiNotServed, match="ResourceClaim")
 
 
 async def test_sweeps_are_repeated_at_first_sooner(

@@ -12,7 +12,7 @@ import yaml
 from dra_operator.app.operator import Operator
 from dra_operator.kube.api import MERGE, Api
 from dra_operator.kube.discovery import Served, discover
-from dra_operator.kube.listing import metadata_of
+from dra_operator.model import metadata_of
 from dra_operator.settings import build
 from dra_operator.testing.fakeapi.faults import Fault
 from dra_operator.testing.fakeapi.server import FakeApi
