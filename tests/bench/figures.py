@@ -41,6 +41,7 @@ TABLE: Mapping[str, Row] = {
     "etcdCpu": Row("CPU of etcd", "ms/pod"),
     "controllerManagerCpu": Row("CPU of kube-controller-manager", "ms/pod"),
     "totalCpu": Row("CPU of all these", "ms/pod"),
+    "allWrites": Row("writes at kube-apiserver, of everybody", "1/pod"),
     "loadCpu": Row("CPU of the load generator", "ms/pod"),
     "writesPerPod": Row("writes of the operator", "1/pod"),
     "conflictsPerPod": Row("of them conflicts", "1/pod"),

@@ -26,7 +26,7 @@ from .figures import ratios
 from .load import LoadError, Timeline, burst, client, create, everything, is_bound, policy_is_ready
 from .processes import Meter, NotReadyError, await_calm, machine, memory
 from .report import Goal, Result, document, table, write
-from .subject import Writes
+from .subject import Writes, served_writes
 from .verification import WrongEndError, check
 from .workload import GATED, NAMESPACE, Size, common, nodes, pods, policy
 
@@ -121,13 +121,19 @@ def _measure(
     pids = {figure: control_plane.pid(name) for figure, name in METERED.items()}
     if operator is not None:
         pids["operatorCpu"] = operator.pid
+    before = _served_writes(control_plane)
     meter, own = Meter.start(**pids), Meter.start(loadCpu=os.getpid())
     counted = Writes(operator.url) if operator is not None else None
     asyncio.run(_place(server, plan, timeline, gated=operator is not None))
     used = meter.per_pod(count)
     used |= {"totalCpu": sum(used.values()), **own.per_pod(count)}
+    used["allWrites"] = (_served_writes(control_plane) - before) / count
     asyncio.run(_verify(server, plan, pinned=operator is not None))
     return {**timeline.figures(), **used, **(counted.per_pod(count) if counted else {})}
+
+
+def _served_writes(control_plane: ControlPlane) -> float:
+    return served_writes(control_plane.kubectl.run("get", "--raw=/metrics"))
 
 
 async def _furnish(server: Server, plan: Plan) -> str:

@@ -1,4 +1,4 @@
-"""The operator as the bench runs it: a process of its own, its counters read from `/metrics`.
+"""The operator as the bench runs it: a process of its own, its counters read from `/metrics`; and kube-apiserver's counters.
 
 Used by `embedded`; the real control plane's harness has its own way to start one, so `real` uses the counters only.
 """
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 CONFLICT = "409"
+WRITES = frozenset({"APPLY", "DELETE", "PATCH", "POST", "PUT"})
+SERVED = "apiserver_request_total"
 
 
 class Subject:
@@ -76,6 +78,15 @@ def writes(text: str) -> tuple[float, float]:
     ]
     conflicts = sum(sample.value for sample in samples if sample.labels["code"] == CONFLICT)
     return sum(sample.value for sample in samples), conflicts
+
+
+def served_writes(text: str) -> float:
+    """Writes that kube-apiserver has answered so far, whoever sent them, out of the text of its `/metrics`."""
+    # Of its thousands of lines only those that count: the parser takes seconds for all.
+    lines = "\n".join(line for line in text.splitlines() if line.startswith(f"{SERVED}{{"))
+    families = text_string_to_metric_families(f"# TYPE {SERVED} counter\n{lines}\n")
+    samples = (sample for family in families for sample in family.samples)
+    return sum(sample.value for sample in samples if sample.labels["verb"] in WRITES)
 
 
 def scrape(url: str) -> str:

@@ -12,7 +12,7 @@ from . import arguments, real
 from .figures import TABLE, Spread, percentile, rate, ratios, spreads
 from .load import Timeline, is_bound, is_released
 from .report import SCHEMA, Goal, Result, document, table, write
-from .subject import writes
+from .subject import served_writes, writes
 from .workload import Size
 
 if TYPE_CHECKING:
@@ -135,6 +135,18 @@ dra_operator_writes_total{code="200",resource="pods",verb="patch"} 5.0
 dra_operator_writes_total{code="409",resource="pods",verb="patch"} 2.0
 """
     assert writes(text) == (7.0, 2.0)
+
+
+def test_writes_of_everybody_are_read_from_the_api_servers_metrics() -> None:
+    text = """# HELP apiserver_request_total Counter of requests.
+# TYPE apiserver_request_total counter
+apiserver_request_total{code="200",resource="pods",subresource="",verb="PATCH"} 5
+apiserver_request_total{code="201",resource="pods",subresource="binding",verb="POST"} 2
+apiserver_request_total{code="200",resource="pods",subresource="",verb="LIST"} 30
+apiserver_request_total{code="0",resource="pods",subresource="",verb="WATCH"} 40
+apiserver_request_duration_seconds_count{resource="pods",verb="PATCH"} 500
+"""
+    assert served_writes(text) == 7.0
 
 
 @pytest.mark.parametrize(
