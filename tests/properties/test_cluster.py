@@ -131,9 +131,7 @@ def answers(cluster: Cluster) -> dict[str, Any]:
         "owned by": [cluster.claims_owned_by(f"uid-pod-{number}") for number in range(2)],
         "of claim": [cluster.pods_of_claim(f"ns/{name}") for name in NAMES],
         "of template": [cluster.pods_of_template(f"ns/{name}") for name in NAMES],
-        "on node": [cluster.pods_on_node(name) for name in NODES],
         "by uid": [cluster.pod(uid) for uid in uids],
-        "gated": cluster.gated_pods(),
         "usage": [cluster.node_usage(name) for name in NODES],
         "resolved": [cluster.claims_of_pod(cluster.pods[key]) for key in sorted(cluster.pods)],
         "slices": [

@@ -6,7 +6,6 @@ Fed by `kube` and `handlers`, read by `placement`, `explain`, `metrics` and the 
 from .claims import freed_devices, used_devices
 from .model import Cluster
 from .ownership import rules_changed
-from .pods import is_gated
 from .resolution import PodClaim, Resolution, claim_keys, claim_name, is_for_pod, template_keys
 from .slices import RestrictedSlices, SliceIndex
 from .store import Change
@@ -25,7 +24,6 @@ __all__ = [
     "claim_name",
     "freed_devices",
     "is_for_pod",
-    "is_gated",
     "pinned_node",
     "pod_ports",
     "pod_requests",

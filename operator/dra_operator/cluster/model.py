@@ -33,7 +33,6 @@ from .usage import NodeUsage, UsageIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
 
     from dra_operator.allocator import AllocatedState
     from dra_operator.model import AllocationResult, DeviceId, PoolId, Value
@@ -116,11 +115,6 @@ class Cluster:
         """Whether these kinds have been taken in as a whole; without kinds: whether all have."""
         return self._synced >= set(kinds or KINDS)
 
-    @property
-    def synced_kinds(self) -> AbstractSet[str]:
-        """The kinds that have been taken in as a whole."""
-        return frozenset(self._synced)
-
     def find(self, kind: str, key: str) -> Value | None:
         """The object of that key, for who does not care about its kind."""
         found: Value | None = self._stores[kind].objects.get(key)
@@ -155,14 +149,6 @@ class Cluster:
     def pods_of_template(self, template_key: str) -> Sequence[Pod]:
         """Pods that name the template (cp C-7)."""
         return self._pod_index.of_template(template_key)
-
-    def pods_on_node(self, node_name: str) -> Sequence[Pod]:
-        """Pods bound to the node, done ones included."""
-        return self._pod_index.on_node(node_name)
-
-    def gated_pods(self) -> Sequence[Pod]:
-        """Pods that wait at our gate, oldest first; other gates may hold them, too."""
-        return self._pod_index.gated()
 
     # --- who holds what
 

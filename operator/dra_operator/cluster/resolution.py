@@ -75,11 +75,6 @@ class PodClaim:
         return None if self.name is None else f"{self.pod.partition('/')[0]}/{self.name}"
 
     @property
-    def is_usable(self) -> bool:
-        """Whether the entry does not stand in the pod's way; says nothing of deletion."""
-        return self.resolution in {Resolution.FOUND, Resolution.NOT_NEEDED}
-
-    @property
     def message(self) -> str:
         """Why the pod cannot go on, in upstream's words; empty when it can (cp S-1)."""
         if self.resolution is Resolution.FOUND and self.claim and self.claim.metadata.deletion_timestamp:

@@ -27,13 +27,13 @@ from dra_operator.errors import (
     ApiUnavailable,
     InvalidObject,
 )
+from dra_operator.kube.timing import Backoff
 from dra_operator.model import metadata_of
 
 from .commit import CLAIM, POD
 from .names import POLICY_LABEL, holds_our_allocation
 from .removal import Deed, Edit, claims_in_use, forgotten, is_ours, let_go, released, unfinished
 from .rules import POLICY, RULE
-from .workqueue import Backoff
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence

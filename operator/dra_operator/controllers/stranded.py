@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_operator.cluster import pinned_node
 from dra_operator.model import Node, Pod
 
 from .commit import POD
 from .names import holds_our_allocation
-from .pinning import required_terms
 from .undo import claims_of
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class StrandedWatch:
 
     def _look(self, pods: Iterable[Pod]) -> None:
         for pod in pods:
-            node = pinned_to(pod)
+            node = _awaits(pod)
             if node and node not in self._cluster.nodes and self._was_sent_by_us(pod):
                 self._tell(pod, node)
 
@@ -59,18 +59,6 @@ class StrandedWatch:
         self._recorder.record(POD, pod.metadata, "NodeGone", text)
 
 
-def pinned_to(pod: Pod) -> str:
-    """The node that a pod past the gates has to go to and is not bound to yet, by its name; empty if there is no such node."""
-    if pod.is_done or pod.gate_names or pod.spec.node_name or not pod.spec.resource_claims:
-        return ""
-    required = required_terms(pod)
-    names = [
-        {
-            field.values
-            for field in term.match_fields
-            if (field.key, field.operator) == ("metadata.name", "In")
-        }
-        for term in (required.node_selector_terms if required else ())
-    ]
-    wanted = {values for found in names for values in found}
-    return next(iter(wanted))[0] if names and all(names) and len(wanted) == 1 else ""
+def _awaits(pod: Pod) -> str:
+    """The node that a pod past the gates has to go to and is not bound to yet; empty if there is no such node."""
+    return "" if pod.is_done or pod.spec.node_name else pinned_node(pod)

@@ -13,11 +13,11 @@ import logging
 from typing import TYPE_CHECKING
 
 from dra_operator.errors import ApiConflict, ApiError, ApiNotFound, ApiThrottled, ApiUnavailable
+from dra_operator.kube.timing import Backoff
 from dra_operator.logfields import News, fields
 
 from .commit import CLAIM
 from .names import EPOCH, is_marked
-from .workqueue import Backoff
 
 if TYPE_CHECKING:
     from dra_operator.cluster import Cluster

@@ -9,14 +9,12 @@ which they came, so callers decide on fairness by the order in which they add.
 from __future__ import annotations
 
 import asyncio
-import random
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from dra_operator.kube.timing import Backoff
 
+if TYPE_CHECKING:
     from .clock import Clock, Timer
 
 
@@ -27,27 +25,6 @@ they share) would otherwise call each other for ever, as fast as the server answ
 
 class QueueClosed(Exception):
     """The queue takes and gives no more keys."""
-
-
-@dataclass(frozen=True, slots=True)
-class Backoff:
-    """How long a key waits after its n-th failure in a row.
-
-    Attributes:
-        base: seconds after the first failure.
-        cap: the longest wait, before jitter.
-        jitter: a source of numbers in [0, 1); half of the wait is spread by it, so that keys that failed together part.
-    """
-
-    base: float = 0.05
-    cap: float = 30.0
-    jitter: Callable[[], float] = random.random
-
-    def delay(self, failures: int) -> float:
-        """Seconds to wait after that many failures in a row (at least 1)."""
-        # 2**failures overflows a float for keys that fail for days; 64 doublings are beyond any cap.
-        full = min(self.cap, self.base * 2.0 ** min(failures - 1, 64))
-        return full * (0.5 + self.jitter() / 2)
 
 
 class WorkQueue:
@@ -90,11 +67,6 @@ class WorkQueue:
     def waited(self, key: str) -> float:
         """Seconds that a key that is processed had waited before."""
         return self._waited[key]
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing waits, nothing is processed, and no timer runs."""
-        return not (self._dirty or self._processing or self._timers)
 
     def add(self, key: str) -> None:
         """Look at the key again, soon."""

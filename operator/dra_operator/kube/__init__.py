@@ -13,7 +13,7 @@ from .kinds import KINDS, Kind, fed_by
 from .listing import Listing, RawMeta, list_all
 from .reader import Reader
 from .sync import SyncGuard
-from .timing import REAL, Backoff, Timing, timestamp
+from .timing import REAL, Timing, timestamp
 from .writer import MANAGER, Writer, guard, is_ambiguous, preconditions
 
 __all__ = [  # what the other packages use
@@ -27,7 +27,6 @@ __all__ = [  # what the other packages use
     "STRATEGIC",
     "Answer",
     "Api",
-    "Backoff",
     "Connection",
     "Credentials",
     "EventWriter",

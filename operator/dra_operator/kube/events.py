@@ -16,7 +16,7 @@ from dra_operator.logfields import News
 
 from .eventlog import Clock, EventLog, Key, Record, Reference
 from .kinds import KINDS
-from .timing import REAL, Backoff, Timing, timestamp
+from .timing import REAL, Retries, Timing, timestamp
 from .writer import MANAGER
 
 if TYPE_CHECKING:
@@ -146,12 +146,12 @@ class EventWriter:
         if record is None:  # forgotten while it waited
             self.lost["dropped"] += 1
             return
-        backoff = Backoff(self._timing)
-        while backoff.failures < ATTEMPTS:
+        retries = Retries(self._timing)
+        while retries.failures < ATTEMPTS:
             try:
                 await self._create_or_change(record)
             except (ApiUnavailable, ApiThrottled) as error:
-                await self._try_again_or_give_up(record, backoff, error)
+                await self._try_again_or_give_up(record, retries, error)
             except ApiError as error:
                 self._give_up(record, error)
                 return
@@ -160,10 +160,10 @@ class EventWriter:
                 return
 
     async def _try_again_or_give_up(
-        self, record: Record, backoff: Backoff, error: ApiUnavailable | ApiThrottled
+        self, record: Record, retries: Retries, error: ApiUnavailable | ApiThrottled
     ) -> None:
-        delay = backoff.next_delay(error.retry_after)
-        if backoff.failures < ATTEMPTS:
+        delay = retries.next_delay(error.retry_after)
+        if retries.failures < ATTEMPTS:
             await self._timing.sleep(delay)
         else:
             self._give_up(record, error)

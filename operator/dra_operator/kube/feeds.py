@@ -23,7 +23,7 @@ from dra_operator.model import metadata_of
 
 from .failures import in_stream
 from .listing import PAGE, Listing, RawMeta, Rejected, decode_object, list_all, read_metadata
-from .timing import REAL, Backoff, Timing
+from .timing import REAL, Retries, Timing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -136,13 +136,13 @@ class StreamFeed:
         self._options = options
         self._timing = timing
         self._on_restart = on_restart
-        self._backoff = Backoff(timing)
+        self._retries = Retries(timing)
         self._opened_at = timing.monotonic()
         self._version = ""
         self._expired_lists = 0
         self._news = News()
         self._failures = 0
-        """In a row; `_backoff` also counts watches that ended at once, which is no failure."""
+        """In a row; `_retries` also counts watches that ended at once, which is no failure."""
         self._known: dict[str, Value] = {}
         """The last good version by uid: what `replace` gets in the place of an object that cannot be decoded."""
 
@@ -201,11 +201,11 @@ class StreamFeed:
                     events += 1
         self._count("ended")
         if not events and not self._has_lived():
-            await self._backoff.pause()
+            await self._retries.pause()
 
     def _is_well(self) -> None:
         """A line that could be read: whatever went wrong before is over."""
-        self._backoff.reset()
+        self._retries.reset()
         self._failures = 0
         if self._news.forget(self.kind.name):
             _log.info("watch of %s: the server is heard again", self.kind.plural)
@@ -270,13 +270,13 @@ class StreamFeed:
         self.trouble = str(error)
         self._count(reason)
         if self._version and self._has_lived():
-            self._backoff.reset()
+            self._retries.reset()
             self._failures = 0
         self._failures += 1
-        if reason != "unavailable" or self._backoff.failures >= self._options.relist_after:
+        if reason != "unavailable" or self._retries.failures >= self._options.relist_after:
             self._version = ""
         self._log_failure(error, reason)
-        delay = self._backoff.next_delay(error.retry_after)
+        delay = self._retries.next_delay(error.retry_after)
         self.alive_at = self._timing.monotonic() + delay
         await self._timing.sleep(delay)
 

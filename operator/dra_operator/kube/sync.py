@@ -18,7 +18,7 @@ from dra_operator.model import metadata_of
 
 from .discovery import discover
 from .listing import PAGE, Listing, list_all
-from .timing import REAL, Backoff, Timing
+from .timing import REAL, Retries, Timing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -123,7 +123,7 @@ class SyncGuard:
         self.alive_at[kind.name] = self._timing.monotonic()
 
     async def _keep(self, kind: Kind) -> None:
-        backoff, early = Backoff(self._timing), iter(EARLY_SWEEPS)
+        retries, early = Retries(self._timing), iter(EARLY_SWEEPS)
         while True:
             self._sign_of_life(kind)
             try:
@@ -132,9 +132,9 @@ class SyncGuard:
                 self._failed(kind, error)
                 if isinstance(error, ApiNotFound):
                     await self._make_sure_that_it_is_served(kind)
-                await self._pause(kind, backoff.next_delay(error.retry_after))
+                await self._pause(kind, retries.next_delay(error.retry_after))
                 continue
-            backoff.reset()
+            retries.reset()
             # spread out, so that the kinds' lists do not fall together for ever
             pause = min(self._interval, next(early, self._interval))
             await self._pause(kind, pause * self._timing.uniform(0.9, 1.1))

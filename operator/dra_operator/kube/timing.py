@@ -47,24 +47,47 @@ def timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Backoff:
-    """Exponential back-off with full jitter, without end.
-
-    The cap keeps the wait bounded; full jitter keeps a fleet of clients apart after an outage of the server. Base and cap are
-    client-go's for its reflectors (0.8 s and 30 s).
+    """How long to wait after the n-th failure in a row: exponential, with jitter, without end.
 
     Attributes:
+        base: seconds after the first failure, before jitter.
+        cap: the longest wait, before jitter.
+        spread: the part of a wait that chance decides; half of it lets keys part that failed together.
+        uniform: a number between two others.
+    """
+
+    base: float = 0.05
+    cap: float = 30.0
+    spread: float = 0.5
+    uniform: Callable[[float, float], float] = random.uniform
+
+    def delay(self, failures: int) -> float:
+        """Seconds to wait after that many failures in a row (at least 1)."""
+        # 2**failures overflows a float for what fails for days; 64 doublings are beyond any cap.
+        full = min(self.cap, self.base * 2.0 ** min(failures - 1, 64))
+        return self.uniform(full * (1 - self.spread), full)
+
+
+class Retries:
+    """Failures in a row of one conversation with the API server, and the waits between them.
+
+    Full jitter keeps a fleet of clients apart after an outage of the server. Base and cap are client-go's for its reflectors.
+
+    Args:
         timing: the dice and the sleep.
         base: upper bound of the first wait, in seconds.
         cap: upper bound of every wait, in seconds.
-        failures: failures in a row.
+
+    Attributes:
+        failures: in a row.
     """
 
-    timing: Timing = REAL
-    base: float = 0.8
-    cap: float = 30.0
-    failures: int = 0
+    def __init__(self, timing: Timing = REAL, base: float = 0.8, cap: float = 30.0) -> None:
+        self.failures = 0
+        self._timing = timing
+        self._backoff = Backoff(base, cap, spread=1.0, uniform=timing.uniform)
 
     def reset(self) -> None:
         """Something worked: start from the base again."""
@@ -72,10 +95,9 @@ class Backoff:
 
     def next_delay(self, retry_after: float | None = None) -> float:
         """Count a failure; the seconds to wait, never less than the server asked for."""
-        bound = min(self.cap, self.base * 2.0 ** min(self.failures, 32))
         self.failures += 1
-        return (retry_after or 0.0) + self.timing.uniform(0.0, bound)
+        return (retry_after or 0.0) + self._backoff.delay(self.failures)
 
     async def pause(self, retry_after: float | None = None) -> None:
         """Count a failure and wait."""
-        await self.timing.sleep(self.next_delay(retry_after))
+        await self._timing.sleep(self.next_delay(retry_after))

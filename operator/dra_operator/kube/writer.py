@@ -20,7 +20,7 @@ from dra_operator.errors import ApiError, ApiThrottled
 
 from .api import APPLY, JSON, MERGE, STRATEGIC
 from .kinds import KINDS
-from .timing import REAL, Backoff, Timing
+from .timing import REAL, Retries, Timing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -196,15 +196,15 @@ class Writer:
                 self._idle.set()
 
     async def _until_not_throttled(self, write: _Write) -> Answer:
-        backoff = Backoff(self._timing)
+        retries = Retries(self._timing)
         while True:
             await self._wait_for_turn()
             try:
                 return await self._send(write)
             except ApiThrottled as error:
-                if backoff.failures + 1 >= THROTTLE_ATTEMPTS:
+                if retries.failures + 1 >= THROTTLE_ATTEMPTS:
                     raise
-                self._resume_at = self._timing.monotonic() + backoff.next_delay(error.retry_after)
+                self._resume_at = self._timing.monotonic() + retries.next_delay(error.retry_after)
 
     async def _wait_for_turn(self) -> None:
         wait = self._resume_at - self._timing.monotonic()

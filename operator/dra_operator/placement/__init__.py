@@ -7,7 +7,7 @@ plan needs no undo.
 
 from .entries import CLAIM_MISSING
 from .findings import COMBINATION
-from .intake import OTHER_GATES, SCHEDULER_NAME
+from .intake import SCHEDULER_NAME
 from .options import PlacementOptions
 from .outcomes import (
     Allocate,
@@ -33,7 +33,6 @@ __all__ = [
     "CLAIM_MISSING",
     "COMBINATION",
     "IN_USE",
-    "OTHER_GATES",
     "SCHEDULER_NAME",
     "Allocate",
     "Cause",

@@ -195,7 +195,7 @@ class World:
 
     async def settle(self) -> None:
         """Wait until the operator has heard all that happened, and has nothing left to do at once."""
-        await self._settle(lambda queue: queue.is_idle)
+        await self._settle(lambda queue: not (len(queue) or queue.delayed or queue._processing))
 
     async def settle_but_timers(self) -> None:
         """Wait until the operator has heard all that happened, and has nothing to do before some timer fires."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_operator.cluster import Cluster, Resolution
-from dra_operator.model import GATE
 
 from .build import claim, owner, pod
 
@@ -70,15 +69,6 @@ class TestIndexes:
 
         assert names(cluster.pods_of_template("ns/t")) == ["p"]
 
-    def test_pods_are_found_by_the_node_they_are_bound_to(self, cluster: Cluster) -> None:
-        cluster.apply("ADDED", pod("p", 1))
-        assert names(cluster.pods_on_node("n1")) == []
-        assert names(cluster.pods_on_node("")) == []
-
-        cluster.apply("MODIFIED", pod("p", 2, {"nodeName": "n1"}))
-
-        assert names(cluster.pods_on_node("n1")) == ["p"]
-
     def test_a_pod_that_is_gone_is_found_nowhere(self, cluster: Cluster) -> None:
         spec = {"resourceClaims": [DIRECT, TEMPLATE], "nodeName": "n1"}
         cluster.apply("ADDED", pod("p", 1, spec))
@@ -87,10 +77,8 @@ class TestIndexes:
         found = [
             cluster.pods_of_claim("ns/c"),
             cluster.pods_of_template("ns/t"),
-            cluster.pods_on_node("n1"),
-            cluster.gated_pods(),
         ]
-        assert found == [(), (), (), ()]
+        assert found == [(), ()]
 
     def test_a_pod_is_found_by_uid_and_never_its_namesake(self, cluster: Cluster) -> None:
         cluster.apply("ADDED", pod("p", 1, uid="old"))
@@ -98,37 +86,6 @@ class TestIndexes:
 
         assert cluster.pod("old") is None
         assert cluster.pod("new") == pod("p", 2, uid="new")
-
-
-class TestGate:
-    """Pods that wait for us."""
-
-    def test_pods_at_our_gate_come_oldest_first(self, cluster: Cluster) -> None:
-        gates = {"schedulingGates": [{"name": "other"}, {"name": GATE}]}
-        cluster.apply("ADDED", pod("young", spec=gates, creationTimestamp="2026-01-01T00:00:02Z"))
-        cluster.apply("ADDED", pod("b", spec=gates, creationTimestamp="2026-01-01T00:00:01Z"))
-        cluster.apply("ADDED", pod("a", spec=gates, creationTimestamp="2026-01-01T00:00:01Z"))
-        cluster.apply("ADDED", pod("foreign", spec={"schedulingGates": [{"name": "other"}]}))
-
-        assert names(cluster.gated_pods()) == ["a", "b", "young"]
-
-    def test_a_released_pod_waits_no_longer(self, cluster: Cluster) -> None:
-        cluster.apply("ADDED", pod("p", 1, {"schedulingGates": [{"name": GATE}]}))
-        assert names(cluster.gated_pods()) == ["p"]
-
-        cluster.assume(pod("p", 2))
-
-        assert names(cluster.gated_pods()) == []
-
-    @pytest.mark.parametrize(
-        "change", [{"deletionTimestamp": "2026-01-01T00:00:00Z"}, {"status": {"phase": "Failed"}}]
-    )
-    def test_a_pod_that_will_never_run_waits_no_longer(
-        self, cluster: Cluster, change: dict[str, Any]
-    ) -> None:
-        cluster.apply("ADDED", pod("p", spec={"schedulingGates": [{"name": GATE}]}, **change))
-
-        assert names(cluster.gated_pods()) == []
 
 
 class TestResolution:
@@ -145,7 +102,7 @@ class TestResolution:
             claim("c"),
             False,
         )
-        assert (found.claim_key, found.is_usable, found.message) == ("ns/c", True, "")
+        assert (found.claim_key, found.message) == ("ns/c", "")
 
     def test_a_direct_name_without_a_claim_is_missing(self, cluster: Cluster) -> None:
         found = only_entry(cluster, pod("p", spec={"resourceClaims": [DIRECT]}))
@@ -166,7 +123,7 @@ class TestResolution:
         """By cp C-43."""
         found = only_entry(cluster, pod("p", spec={"resourceClaims": [TEMPLATE]}, status=recorded(None)))
 
-        assert (found.resolution, found.is_usable, found.message) == (Resolution.NOT_NEEDED, True, "")
+        assert (found.resolution, found.message) == (Resolution.NOT_NEEDED, "")
 
     def test_a_generated_claim_belongs_to_its_pod(self, cluster: Cluster) -> None:
         """By cp C-11."""
@@ -185,7 +142,7 @@ class TestResolution:
 
         found = only_entry(cluster, pod("p", spec={"resourceClaims": [TEMPLATE]}, status=recorded("c")))
 
-        assert (found.resolution, found.is_usable) == (Resolution.FOREIGN, False)
+        assert found.resolution is Resolution.FOREIGN
         assert found.message == "ResourceClaim ns/c was not created for Pod ns/p (Pod is not owner)"
 
     def test_an_entry_of_an_api_newer_than_ours_is_not_guessed_at(self, cluster: Cluster) -> None:

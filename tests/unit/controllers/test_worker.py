@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_operator.controllers.worker import Loop, level_of
-from dra_operator.controllers.workqueue import Backoff, WorkQueue
+from dra_operator.controllers.workqueue import WorkQueue
 from dra_operator.errors import (
     ApiConflict,
     ApiError,
@@ -19,6 +19,7 @@ from dra_operator.errors import (
     ApiUnavailable,
     InvalidClaim,
 )
+from dra_operator.kube.timing import Backoff
 from dra_operator.logfields import fields_of, note
 from dra_operator.metrics import QUEUE_WAIT, RECONCILE_DURATION, RECONCILE_ERRORS, RECONCILES, Metrics
 
@@ -47,7 +48,7 @@ async def run(
     *failures: Exception, after: Callable[[HandClock], None] = lambda clock: clock.advance(60)
 ) -> tuple[Script, Metrics]:
     clock = HandClock()
-    queue = WorkQueue(clock, Backoff(jitter=lambda: 1.0))
+    queue = WorkQueue(clock, Backoff(uniform=lambda _, high: high))
     script, metrics = Script(queue, *failures), Metrics()
     loop = Loop("demo", queue, script.reconcile, metrics, workers=1)
     original = queue.retry

@@ -4,8 +4,9 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from dra_operator.kube import KINDS, Backoff, Timing, timestamp
+from dra_operator.kube import KINDS, Timing, timestamp
 from dra_operator.kube.kinds import describe
+from dra_operator.kube.timing import Retries
 
 
 @pytest.mark.parametrize(
@@ -50,24 +51,18 @@ def test_requests_are_described_by_verb_and_resource(
     assert describe(method, path) == described
 
 
-def test_backoff_grows_to_its_cap_and_starts_again_after_success() -> None:
-    backoff = Backoff(Timing(uniform=lambda _, high: high), base=1, cap=10)
-    grown = [backoff.next_delay() for _ in range(5)]
-    backoff.reset()
+def test_waits_grow_to_their_cap_and_start_again_after_success() -> None:
+    retries = Retries(Timing(uniform=lambda _, high: high), base=1, cap=10)
+    grown = [retries.next_delay() for _ in range(5)]
+    retries.reset()
 
-    assert [*grown, backoff.next_delay()] == [1, 2, 4, 8, 10, 1]
-
-
-def test_backoff_waits_at_least_as_long_as_asked() -> None:
-    backoff = Backoff(Timing(uniform=lambda low, _: low))
-
-    assert backoff.next_delay(5) == 5
+    assert [*grown, retries.next_delay()] == [1, 2, 4, 8, 10, 1]
 
 
-def test_backoff_never_overflows() -> None:
-    backoff = Backoff(Timing(uniform=lambda _, high: high), failures=100_000)
+def test_waits_are_at_least_as_long_as_asked() -> None:
+    retries = Retries(Timing(uniform=lambda low, _: low))
 
-    assert backoff.next_delay() == 30
+    assert retries.next_delay(5) == 5
 
 
 def test_timestamps_are_utc_without_fractions() -> None:
