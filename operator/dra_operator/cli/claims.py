@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.table import Table
 
+from dra_operator.words import listed
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -61,7 +63,7 @@ def table(rows: Sequence[Holding]) -> Table:
     for heading in ("NAMESPACE", "CLAIM", "STATE", "DEVICES", "NODE", "CONSUMERS", "WAITING"):
         result.add_column(heading, overflow="fold")
     for row in rows:
-        lists = (fold_devices(row.devices), _some(row.consumers), _some(row.waiting))
+        lists = (fold_devices(row.devices), listed(row.consumers, SHOWN), listed(row.waiting, SHOWN))
         result.add_row(row.namespace, row.claim, row.state, lists[0], row.node, lists[1], lists[2])
     return result
 
@@ -96,11 +98,6 @@ def _next(name: str) -> str:
     """The name with the next number, as wide as this one; empty if it has none."""
     stem, number = _number(name)
     return f"{stem}{str(number + 1).zfill(len(name) - len(stem))}" if number >= 0 else ""
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:SHOWN])
-    return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN} more"
 
 
 def _holding(claim: ResourceClaim, waiting: Sequence[str]) -> Holding:

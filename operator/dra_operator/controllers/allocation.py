@@ -26,6 +26,7 @@ from dra_operator.metrics import (
 )
 from dra_operator.model import GATE, POD_CLAIM_NAME, Node, Pod, ResourceClaim
 from dra_operator.placement import Allocate, Ignore, Plan, Refuse, Release, Unplaced, Wait
+from dra_operator.words import listed
 
 from .commit import CLAIM, POD
 from .failures import Failures
@@ -439,8 +440,7 @@ def _named(plan: Plan) -> str:
     found = [
         str(result.device_id) for decision in plan.ours for result in decision.allocation.devices.results
     ]
-    rest = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
-    return ", ".join(found[:NAMED]) + rest if found else "the devices that its claims hold"
+    return listed(found, NAMED) or "the devices that its claims hold"
 
 
 def _devices(plan: Plan) -> list[str]:

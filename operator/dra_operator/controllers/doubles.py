@@ -10,6 +10,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from dra_operator.logfields import fields
+from dra_operator.words import listed
 
 from .commit import CLAIM
 
@@ -54,17 +55,11 @@ class DoublesWatch:
         if claim is None:
             return
         shown = [
-            f"{device} by {listed([f'ResourceClaim {other}' for other in claims if other != key])}"
+            f"{device} by {listed([f'ResourceClaim {other}' for other in claims if other != key], NAMED)}"
             for device, claims in doubles
         ]
         text = (
-            f"status.allocation.devices.results: devices that other claims hold, too: {listed(shown)}. Delete the pods of all but one "
+            f"status.allocation.devices.results: devices that other claims hold, too: {listed(shown, NAMED)}. Delete the pods of all but one "
             "of these claims; if an AllocationPolicy owns the pool, something allocates past it"
         )
         self._recorder.record(CLAIM, claim.metadata, "DeviceHeldTwice", text)
-
-
-def listed(things: Sequence[str]) -> str:
-    """The first few, and how many more there are."""
-    rest = f" and {len(things) - NAMED} more" if len(things) > NAMED else ""
-    return ", ".join(things[:NAMED]) + rest

@@ -5,15 +5,14 @@ Called by `policyfacts` and `policystatus`. It must not decide who rules a pool:
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from dra_operator.model import PoolId
+from dra_operator.words import listed, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from dra_operator.cluster import Cluster
     from dra_operator.model import AllocationPolicy, PoolSelector
@@ -21,9 +20,8 @@ if TYPE_CHECKING:
 NAMED: Final = 3
 """Selectors that a message names; the others are counted."""
 
-COMPARED: Final = 64
-"""Published names that one selector is compared with. A comparison takes 0.1 ms where names are as alike as those of a cloud's nodes:
-all names of a large cluster would take the event loop seconds. Those next to it in the alphabet are taken."""
+SEPARATOR: Final = "; "
+"""Between selectors, of which each is a sentence."""
 
 ANY_POOL: Final = "*"
 """Stands for the pools of a driver that no selector names; no published pool has that name."""
@@ -49,13 +47,13 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """A selector that selects what another policy selects, too.
+    """A selector that selects published pools that another policy selects, too.
 
     Attributes:
         index: in `spec.pools`.
         other: the other policy's name.
         rules: whether the policy in question rules what both select.
-        pools: published pools among that.
+        pools: published pools among that; at least one.
     """
 
     index: int
@@ -77,19 +75,12 @@ def unknown_selectors(policy: AllocationPolicy, cluster: Cluster) -> Iterator[Un
             wanted, names = selector.pool or "", {pool_id.pool for pool_id in published}
             if not published:
                 wanted, names = selector.driver, {pool_id.driver for pool_id in cluster.slices.pools()}
-            meant = _nearest(wanted, names)
+            meant = nearest(wanted, names)
         yield Unknown(index, selector.driver, selector.pool or "", meant, bool(published))
 
 
-def _nearest(wanted: str, names: Iterable[str]) -> str:
-    """The name that is nearly the same; empty if there is none among its neighbours."""
-    known = sorted(names)
-    start = max(0, bisect_left(known, wanted) - COMPARED // 2)
-    return next(iter(get_close_matches(wanted, known[start : start + COMPARED], n=1, cutoff=0.8)), "")
-
-
 def overlaps(policy: AllocationPolicy, cluster: Cluster) -> Iterator[Overlap]:
-    """What others select as well, each selector and other policy once; policies that are being removed do not count."""
+    """What others select as well of what is published, each selector and other policy once; policies that are being removed do not count."""
     others = [
         other
         for name, other in sorted(cluster.policies.items())
@@ -105,6 +96,8 @@ def overlaps(policy: AllocationPolicy, cluster: Cluster) -> Iterator[Overlap]:
                 for pool_id in cluster.slices.pools_of_driver(selector.driver)
                 if any(pair.pool in {ANY_POOL, pool_id.pool} for pair in common)
             }
+            if not published:
+                continue  # nobody is to choose between policies for what is not there: PoolsFound tells the cause
             ranking = [found.metadata.name for found in cluster.policies_matching(common[0])]
             rules = ranking.index(policy.metadata.name) < ranking.index(other.metadata.name)
             yield Overlap(index, other.metadata.name, rules, len(published))
@@ -120,7 +113,7 @@ def _common(one: PoolSelector, other: PoolSelector) -> PoolId | None:
 def unknown_text(found: Sequence[Unknown]) -> str:
     """The sentence for a condition and an event."""
     parts = [_unknown(item) for item in found]
-    return f"{_listed(parts)}. Correct it or start the driver: the policy goes on by itself (see kubectl get resourceslices)"
+    return f"{listed(parts, NAMED, SEPARATOR)}. Correct it or start the driver: the policy goes on by itself (see kubectl get resourceslices)"
 
 
 def _unknown(item: Unknown) -> str:
@@ -133,16 +126,10 @@ def _unknown(item: Unknown) -> str:
 def overlap_text(found: Sequence[Overlap]) -> str:
     """The sentence for a condition and an event."""
     parts = [_overlap(item) for item in found]
-    return f"{_listed(parts)}. One policy rules a pool, the oldest: take the pools out of all others"
+    return f"{listed(parts, NAMED, SEPARATOR)}. One policy rules a pool, the oldest: take the pools out of all others"
 
 
 def _overlap(item: Overlap) -> str:
     counted = f"{item.pools} published pool{'' if item.pools == 1 else 's'}"
     winner = "this policy" if item.rules else "that one"
     return f"spec.pools[{item.index}]: AllocationPolicy {item.other} selects the same, {counted}, and {winner} rules them"
-
-
-def _listed(parts: Iterable[str]) -> str:
-    known = list(parts)
-    rest = f" and {len(known) - NAMED} more" if len(known) > NAMED else ""
-    return "; ".join(known[:NAMED]) + rest

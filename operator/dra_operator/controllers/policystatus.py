@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from dra_operator.allocator import Why
 from dra_operator.model import to_object
+from dra_operator.words import listed
 
 from .policyselectors import overlap_text, unknown_text
 
@@ -119,13 +120,13 @@ def _settling(facts: Facts) -> Verdict:
 def _ready(facts: Facts, enforced: Verdict, settling: Verdict) -> Verdict:
     if facts.refusal:
         return Verdict("Ready", "False", "RulesRefused", enforced.message)
-    if settling.status == "True":
-        return Verdict("Ready", "False", "Settling", settling.message)
-    if not facts.pools and facts.elsewhere:
+    if not facts.pools and facts.elsewhere:  # before the wait: no wait mends it
         text = f"{_elsewhere(facts)}, which is older: one policy rules a pool. Delete one of the two"
         return Verdict("Ready", "False", "OwnedByOtherPolicy", text)
     if not facts.pools:
         return Verdict("Ready", "False", "NoPools", unknown_text(facts.unknown))
+    if settling.status == "True":
+        return Verdict("Ready", "False", "Settling", settling.message)
     usable = facts.pools - len(facts.broken)
     if not usable:
         broken = _usable(facts)
@@ -143,11 +144,9 @@ def _usable(facts: Facts) -> Verdict:
         return Verdict("PoolsUsable", "True", "Complete", "all pools are published completely")
     bad = sorted(facts.broken.items(), key=lambda found: (found[1].why is Why.POOL_INCOMPLETE, found[0]))
     reason = "PoolInvalid" if bad[0][1].why is Why.POOL_INVALID else "PoolIncomplete"
-    named = [f"pool {pool_id} ({problem.detail})" for pool_id, problem in bad[:NAMED]]
-    if len(bad) > NAMED:
-        named.append(f"and {len(bad) - NAMED} more")
+    named = listed([f"pool {pool_id} ({problem.detail})" for pool_id, problem in bad], NAMED)
     text = (
-        f"nothing is allocated from {', '.join(named)}: the driver has to publish its ResourceSlices anew, or is still at it; "
+        f"nothing is allocated from {named}: the driver has to publish its ResourceSlices anew, or is still at it; "
         "pods go on by themselves then"
     )
     return Verdict("PoolsUsable", "False", reason, text)
@@ -208,7 +207,7 @@ def _found(facts: Facts) -> Verdict:
 
 def _overlapping(facts: Facts) -> Verdict:
     if not facts.overlaps:
-        return Verdict("Overlapping", "False", "NoneShared", "no other policy selects these pools")
+        return Verdict("Overlapping", "False", "NoneShared", "no other policy selects a published pool of this one")
     return Verdict("Overlapping", "True", "PoolsShared", overlap_text(facts.overlaps))
 
 

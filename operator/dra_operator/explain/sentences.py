@@ -40,8 +40,8 @@ _STEPS: Final = {
     Cause.LIMIT: "make the claim easier: fewer devices, narrower selectors, fewer constraints",
     Cause.COMBINATION: "loosen the constraints or selectors of the claim, or add devices that go together",
     Cause.DEVICES: "ask for fewer devices a node, or add nodes with more",
-    Cause.FEATURE: "use devices that are published without that feature, or take their pool out of the AllocationPolicy and let "
-    "kube-scheduler serve the pod, recreated without the gate",
+    Cause.FEATURE: "use devices that are published without that feature, or have an admin take their pool out of the "
+    "AllocationPolicy, which leaves the pod to kube-scheduler",
     Cause.CLAIM: "delete the claim that is allocated elsewhere, or let the pod use devices of the same node",
     Cause.POD: "change the pod's tolerations, node selector or affinity",
     Cause.ROOM: "lower the pod's resource requests or host ports, or add larger nodes",

@@ -6,12 +6,19 @@ node chosen without that constraint could strand it for good (cp I-27).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from dra_operator.words import listed
+
+from .faults import BY_KUBE_SCHEDULER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dra_operator.model import Pod, PodAffinityTerms
+
+NAMED: Final = 3
+"""Fields that a message names; more paths do not fit an event line."""
 
 
 def unevaluated_fields(pod: Pod) -> tuple[str, ...]:
@@ -21,11 +28,9 @@ def unevaluated_fields(pod: Pod) -> tuple[str, ...]:
 
 def refusal(fields: tuple[str, ...]) -> str:
     """The sentence for the user: which fields, and what to do."""
-    shown = ", ".join(fields[:3]) + (f" and {len(fields) - 3} more" if len(fields) > 3 else "")  # noqa: PLR2004 -- three paths fit an event line
     return (
-        f"{shown} must hold on the node that is chosen, and dra-operator does not evaluate such constraints yet. "
-        "Make them preferences, pin the pod with a node affinity, or let kube-scheduler serve it: recreate the pod without "
-        "the gate and with devices of a pool that no AllocationPolicy owns"
+        f"{listed(fields, NAMED)} must hold on the node that is chosen, and dra-operator does not evaluate such constraints yet. "
+        f"Make them preferences, pin the pod with a node affinity, or {BY_KUBE_SCHEDULER}"
     )
 
 

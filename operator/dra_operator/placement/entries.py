@@ -99,8 +99,8 @@ def _foreign(path: str, entry: PodClaim) -> Wait | Refuse:
     if owner is not None and owner.kind == POD_GROUP:
         text = (
             f"{path}: ResourceClaim {entry.claim_key} is of PodGroup {owner.name}: DRAWorkloadResourceClaims is not supported "
-            "yet. Give the pod a template of its own, or let kube-scheduler serve it: without the gate, from a pool that no "
-            "AllocationPolicy owns"
+            "yet. Give the pod a template of its own, or have kube-scheduler serve it: create it in a namespace without the label "
+            "dra-operator.io/enabled=true, which brings the gate, for devices of a pool that no AllocationPolicy owns (ask an admin)"
         )
         return Refuse("FeatureUnsupported", text)
     text = f"{path}: {entry.message}: recreate the pod, so that it gets a claim of its own"

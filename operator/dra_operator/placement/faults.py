@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 from dra_operator.errors import CelUnsupported, InvalidClaim
 from dra_operator.features import feature_name
+from dra_operator.words import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from dra_operator.errors import CelError, DraError, FeatureUnsupported, InvalidInput
     from dra_operator.model import DeviceSubRequest, ExactDeviceRequest, ResourceClaim
@@ -27,12 +28,14 @@ Arbitrary below that."""
 MAX_SENTENCE: Final = 600
 """Characters of a sentence that names objects, before its next step. Names are 253 characters at most; again arbitrary below the limit."""
 
+BY_KUBE_SCHEDULER: Final = "ask for devices of a pool that no AllocationPolicy owns: kube-scheduler allocates them (kubectl get allocationpolicies, or ask an admin)"
+"""The way around the operator. The gate does not matter: a pod that wants nothing of ours is released."""
+
 REWRITE: Final = "A claim's spec cannot be edited: correct the template or manifest, then delete and create claim and pod anew"
 """The next step for a claim that can never be allocated as written."""
 
 DO_WITHOUT: Final = (
-    "Leave that out of the template or manifest and create claim and pod anew, or let kube-scheduler serve it: without the "
-    "gate, from a pool that no AllocationPolicy owns"
+    f"Leave that out of the template or manifest and create claim and pod anew, or {BY_KUBE_SCHEDULER}"
 )
 """The next step for a claim that uses what is not built."""
 
@@ -60,11 +63,17 @@ def forms(claim: ResourceClaim) -> Iterator[tuple[str, str, Form]]:
             yield f"{path}.exactly", request.name, request.exactly
 
 
-def class_missing(claim: ResourceClaim, path: str, name: str, class_name: str) -> str:
-    """A request names a class that is not there."""
-    return (
+def class_missing(claim: ResourceClaim, path: str, name: str, class_name: str, classes: Iterable[str]) -> str:
+    """A request names a class that is not among the classes."""
+    found = nearest(class_name, classes)
+    meant = f" (did you mean {found}?)" if found else ""
+    sentence = (
         f"ResourceClaim {claim.key}: {path}.deviceClassName: DeviceClass {class_name}, which request {name} asks for, does not "
-        "exist: create it, and the pod goes on by itself, or name another in the template or manifest and create claim and pod anew"
+        f"exist{meant}"
+    )
+    return (
+        f"{shortened(sentence, MAX_SENTENCE)}: create it, and the pod goes on by itself, or name another in the template or manifest "
+        "and create claim and pod anew"
     )
 
 

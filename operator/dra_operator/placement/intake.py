@@ -87,7 +87,7 @@ class Intake:
         for claim in claims:
             for path, name, form in () if claim.is_allocated else forms(claim):
                 if form.device_class_name and form.device_class_name not in self._cluster.classes:
-                    text = class_missing(claim, path, name, form.device_class_name)
+                    text = class_missing(claim, path, name, form.device_class_name, self._cluster.classes)
                     return Wait("DeviceClassMissing", text, claim=claim.key)
         return None
 

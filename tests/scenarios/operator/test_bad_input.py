@@ -568,10 +568,23 @@ async def test_a_node_that_vanishes_while_it_is_chosen_is_left_for_another() -> 
         assert here.devices_of("web") == [f"{DRIVER}/n2/dev-0"]
 
 
-async def test_a_node_that_vanishes_before_its_pod_is_bound_is_told() -> None:
+@pytest.mark.parametrize(
+    "affinity",
+    [
+        pytest.param({}, id="none-of-its-own"),
+        pytest.param(
+            {"nodeSelectorTerms": [{}, {"matchExpressions": [{"key": "none", "operator": "DoesNotExist"}]}]},
+            id="with-a-term-that-matches-nothing",
+        ),
+    ],
+)
+async def test_a_node_that_vanishes_before_its_pod_is_bound_is_told(affinity: Obj) -> None:
     """The pin cannot be taken back; with the node back, kube-scheduler binds the pod."""
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": affinity} if affinity else {}
     async with world("claims", objects=(*CLUSTER, claim("mine"))) as here:
-        here.add(pod("web", by_name("mine")), pod("good", by_template("gpu")))
+        here.add(
+            pod("web", by_name("mine"), affinity={"nodeAffinity": required}), pod("good", by_template("gpu"))
+        )
         await here.until(lambda: not here.is_gated("web") and not here.is_gated("good"))
         await here.delete("node", "n1")
         await here.until(lambda: here.messages("NodeGone", "web"))
@@ -580,6 +593,27 @@ async def test_a_node_that_vanishes_before_its_pod_is_bound_is_told() -> None:
             "Node n1, to which the pod was sent with its devices, was deleted before kube-scheduler bound the pod"
         )
         assert "Recreate the pod" in text
+
+
+async def test_what_is_not_built_is_kube_schedulers_once_no_policy_owns_the_pool_gate_or_not() -> None:
+    """The advice that the refusals give: nobody has to recreate the pod without the gate, and where a policy gates pods nobody could."""
+    spread = [{"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}]
+    admin = claim("admin", spec(allocationMode="ExactCount", count=1, adminAccess=True))
+    async with world("claims", objects=(*CLUSTER, claim("mine"))) as here:
+        smuggle(here, admin)
+        here.add(
+            pod("apart", by_name("mine"), topologySpreadConstraints=spread), pod("boss", by_name("admin"))
+        )
+        await here.until(lambda: here.messages("ConstraintNotEvaluated", "apart"))
+        await here.until(lambda: here.messages("FeatureUnsupported", "boss"))
+        told = [
+            *here.messages("ConstraintNotEvaluated", "apart"),
+            *here.messages("FeatureUnsupported", "boss"),
+        ]
+        assert all("or ask for devices of a pool that no AllocationPolicy owns" in text for text in told)
+        await here.delete("policy", "gpus")
+        await here.until(lambda: not here.is_gated("apart") and not here.is_gated("boss"))
+        assert (here.node_of("apart"), here.node_of("boss"), here.devices()) == ("", "", {})
 
 
 async def test_a_pod_that_others_pin_to_a_node_not_heard_of_yet_is_told_nothing_of_nodes_that_went() -> None:

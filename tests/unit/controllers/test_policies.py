@@ -284,7 +284,7 @@ def test_broken_pools_are_named_up_to_three_the_invalid_first() -> None:
     text = message("PoolsUsable", broken=pools)
     assert text == (
         "nothing is allocated from pool gpu.example.com/n2 (duplicate device name gpu-0), pool d/p0 (1 of 2 slices are published), "
-        "pool d/p1 (1 of 2 slices are published), and 2 more: the driver has to publish its ResourceSlices anew, or is still at it; "
+        "pool d/p1 (1 of 2 slices are published) and 2 more: the driver has to publish its ResourceSlices anew, or is still at it; "
         "pods go on by themselves then"
     )
     assert message("Ready", pools=6, broken=pools) == "allocating from 1 of 6 pools with 16 devices"

@@ -181,6 +181,7 @@ def test_a_claim_of_a_pod_group_is_refused_by_the_name_of_the_feature(cluster: C
     assert found.message.startswith(
         "status.resourceClaimStatuses[0].resourceClaimName: ResourceClaim ns/c is of PodGroup g: DRAWorkloadResourceClaims is not "
     )
+    assert "in a namespace without the label dra-operator.io/enabled=true" in found.message
 
 
 def test_a_missing_device_class_is_waited_for(cluster: Cluster) -> None:
@@ -192,6 +193,19 @@ def test_a_missing_device_class_is_waited_for(cluster: Cluster) -> None:
         "ResourceClaim ns/c: spec.devices.requests[0].exactly.deviceClassName: DeviceClass later, which request gpu asks for, does "
         "not exist: create it, and the pod goes on by itself, or name another in the template or manifest and create claim and pod anew",
         claim="ns/c",
+    )
+
+
+def test_a_class_of_nearly_the_same_name_is_proposed(cluster: Cluster) -> None:
+    cluster.apply("ADDED", device_class("big-gpus", f"driver={GPU}"))
+    cluster.apply("ADDED", claim("c", exactly("gpu", "big-gpu")))
+
+    found = placer(cluster).classify(pod("p", "c"))
+
+    assert isinstance(found, Wait)
+    assert (
+        "DeviceClass big-gpu, which request gpu asks for, does not exist (did you mean big-gpus?): create it"
+        in found.message
     )
 
 
