@@ -207,7 +207,9 @@ def _found(facts: Facts) -> Verdict:
 
 def _overlapping(facts: Facts) -> Verdict:
     if not facts.overlaps:
-        return Verdict("Overlapping", "False", "NoneShared", "no other policy selects a published pool of this one")
+        return Verdict(
+            "Overlapping", "False", "NoneShared", "no other policy selects a published pool of this one"
+        )
     return Verdict("Overlapping", "True", "PoolsShared", overlap_text(facts.overlaps))
 
 

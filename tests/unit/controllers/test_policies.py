@@ -240,6 +240,14 @@ def facts(**changes: Any) -> Facts:
         ),
         ({"pools": 0}, {"Ready": "NoPools", "PoolsUsable": None}),
         ({"pools": 0, "elsewhere": {"ex": 2}}, {"Ready": "OwnedByOtherPolicy", "PoolsUsable": None}),
+        (  # no wait mends these, so they are told before the settle time is over
+            {"pools": 0, "settling": 1, "unknown": [TYPO]},
+            {"Ready": "NoPools", "PoolsFound": "NoPools", "Settling": "RulesAreYoung", "PoolsUsable": None},
+        ),
+        (
+            {"pools": 0, "settling": 1, "elsewhere": {"ex": 2}},
+            {"Ready": "OwnedByOtherPolicy", "Settling": "RulesAreYoung", "PoolsUsable": None},
+        ),
         ({"elsewhere": {"ex": 2}}, {}),
         ({"broken": {POOL: INCOMPLETE}}, {"PoolsUsable": "PoolIncomplete"}),
         (
@@ -319,7 +327,9 @@ def test_policies_that_overlap_name_each_other_and_the_one_that_rules() -> None:
         cluster.apply("ADDED", published(node))
     old, new = (list(overlaps(cluster.policies[name], cluster)) for name in ("old", "new"))
 
-    assert old == [Overlap(1, "far", rules=True, pools=0), Overlap(1, "new", rules=True, pools=1)]
+    # what "far" selects is not published, so there is nothing to share
+    assert old == [Overlap(1, "new", rules=True, pools=1)]
+    assert list(overlaps(cluster.policies["far"], cluster)) == []
     assert new == [Overlap(0, "old", rules=False, pools=1)]
     assert overlap_text(new) == (
         "spec.pools[0]: AllocationPolicy old selects the same, 1 published pool, and that one rules them. One policy rules a pool, "
