@@ -15,7 +15,7 @@ from dra_operator.testing.fakeapi.failures import StatusError
 from dra_operator.testing.fakeapi.faults import Fault, unavailable
 
 from .objects import by_template, device_class, node, pod, policy, slice_, template
-from .world import World
+from .world import PATIENCE, World
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -26,33 +26,57 @@ if TYPE_CHECKING:
 CLUSTER = (node("n1"), slice_("n1", 6), node("n2"), slice_("n2", 6), device_class(), policy(), template())
 CRD_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/allocationpolicies.dra-operator.io"
 STOCK = ("claims", "binding", "kubelet")
+LONGEST_LINE = 2**20
+"""Bytes; a traceback of many groups is one line of JSON."""
 
 
 class Process:
-    """One operator process, and what it has logged."""
+    """One operator process, and what it has logged.
+
+    Its log is read all the time: a pipe that is full would stop the operator in the midst of a line, while the test waits for it.
+    """
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
         self.log = ""
+        self._news = asyncio.Event()
+        self._reading = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        assert self.process.stderr is not None
+        async for line in self.process.stderr:
+            self.log += line.decode()
+            self._news.set()
 
     async def logged(self, pattern: str) -> re.Match[str]:
         """Wait for a line."""
-        assert self.process.stderr is not None
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             while not (found := re.search(pattern, self.log)):
-                line = await self.process.stderr.readline()
-                assert line, self.log
-                self.log += line.decode()
+                assert not self._reading.done(), self.log
+                self._news.clear()
+                await asyncio.wait(
+                    (self._reading, waiting := asyncio.create_task(self._news.wait())),
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+                waiting.cancel()
         return found
 
     async def end(self, number: signal.Signals) -> int:
         """Send a signal and wait for the end; the exit status."""
         self.process.send_signal(number)
-        async with asyncio.timeout(20):
-            _, rest = await self.process.communicate()
-        self.log += rest.decode()
-        assert self.process.returncode is not None
-        return self.process.returncode
+        return await self.ended()
+
+    async def ended(self) -> int:
+        """Wait until the process has ended and all that it logged is read; the exit status."""
+        async with asyncio.timeout(PATIENCE):
+            await self._reading
+            return await self.process.wait()
+
+    async def close(self) -> None:
+        """Kill it if it still runs."""
+        if self.process.returncode is None:
+            self.process.kill()
+        await self.ended()
 
 
 @contextlib.asynccontextmanager
@@ -61,13 +85,15 @@ async def process(here: World, folder: Path, *flags: str) -> AsyncIterator[Proce
     kubeconfig = here.server.write_kubeconfig(folder / "kubeconfig")
     command = [sys.executable, "-m", "dra_operator", "run", "--kubeconfig", str(kubeconfig)]
     more = ["--http-host", "127.0.0.1", "--http-port", "0", "--settle-seconds", "0", *flags]
-    started = await asyncio.create_subprocess_exec(*command, *more, stderr=asyncio.subprocess.PIPE)
+    started = Process(
+        await asyncio.create_subprocess_exec(
+            *command, *more, stderr=asyncio.subprocess.PIPE, limit=LONGEST_LINE
+        )
+    )
     try:
-        yield Process(started)
+        yield started
     finally:
-        if started.returncode is None:
-            started.kill()
-            await started.communicate()
+        await started.close()
 
 
 async def test_sigterm_ends_it_in_order_with_status_0(tmp_path: Path) -> None:
@@ -99,8 +125,7 @@ async def test_without_its_own_kind_it_does_not_start_and_says_what_to_do(tmp_pa
         await here.user.request("DELETE", CRD_PATH)
         async with process(here, tmp_path) as operator:
             await operator.logged("cannot run: .*AllocationPolicy.*kubectl apply -k crds")
-            await operator.process.communicate()
-            assert operator.process.returncode == 1
+            assert await operator.ended() == 1
 
 
 async def test_without_rights_it_says_once_what_is_missing_and_goes_on_when_it_has_them(
@@ -163,11 +188,9 @@ async def test_when_its_own_kind_goes_it_says_so_in_a_sentence_and_ends_with_sta
             await here.user.request("DELETE", CRD_PATH)
             here.server.end_watches()  # as the real one does for a kind that goes
             await operator.logged("AllocationPolicy.*kubectl apply -k crds.*ends")
-            _, rest = await operator.process.communicate()
-            assert operator.process.returncode == 1
-        log = operator.log + rest.decode()
-        assert "Traceback" not in log
-        assert log.count(" ERROR ") == 1
+            assert await operator.ended() == 1
+        assert "Traceback" not in operator.log
+        assert operator.log.count(" ERROR ") == 1
 
 
 async def test_wrong_settings_are_a_usage_error(tmp_path: Path) -> None:
@@ -176,5 +199,4 @@ async def test_wrong_settings_are_a_usage_error(tmp_path: Path) -> None:
         process(here, tmp_path, "--mode", "replace", "--generate-claims", "never") as operator,
     ):
         await operator.logged("Error: --generate-claims: mode replace has nobody else to generate claims")
-        await operator.process.communicate()
-        assert operator.process.returncode == 2
+        assert await operator.ended() == 2

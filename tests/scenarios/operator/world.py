@@ -38,7 +38,7 @@ PATHS = {
     "class": "/apis/resource.k8s.io/v1/deviceclasses",
     "node": "/api/v1/nodes",
 }
-PATIENCE = 30.0
+PATIENCE = 60.0
 """Seconds within which anything awaited has to happen; far more than it takes, also where others use the processors."""
 
 DEAF_SECONDS = 0.5
