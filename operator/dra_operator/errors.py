@@ -150,6 +150,7 @@ class Spot:
         device: `driver/pool/device`; empty if the expression fails on none in particular.
         detail: the failure itself.
         bare: whether that device publishes neither attributes nor capacities.
+        published: qualified names of its attributes and capacities, sorted; empty if it fails on no device.
     """
 
     ref: str
@@ -157,6 +158,7 @@ class Spot:
     device: str
     detail: str
     bare: bool = False
+    published: tuple[str, ...] = ()
 
 
 class CelError(DraError):

@@ -143,7 +143,8 @@ def _located(error: CelError, place: _Place, candidate: Candidate) -> CelError:
     path = f"{owner.path}selectors[{place.number}].cel.expression"
     is_general = isinstance(error, CelCompileError)
     is_bare = not is_general and not candidate.device.attributes and not candidate.device.capacity
-    spot = Spot(owner.ref, path, "" if is_general else str(candidate.id), str(error), is_bare)
+    published = () if is_general else _published(candidate)
+    spot = Spot(owner.ref, path, "" if is_general else str(candidate.id), str(error), is_bare, published)
     match error:
         case CelCompileError():
             return CelCompileError(f"{where}: CEL compile error: {error}", spot)
@@ -151,6 +152,13 @@ def _located(error: CelError, place: _Place, candidate: Candidate) -> CelError:
             return CelRuntimeError(f"{where} on device {candidate.id}: CEL runtime error: {error}", spot)
         case _:
             return type(error)(f"{where} on device {candidate.id}: {error}", spot)
+
+
+def _published(candidate: Candidate) -> tuple[str, ...]:
+    """Names of the device's attributes and capacities; those without a domain are in the driver's."""
+    names = {*candidate.device.attributes, *candidate.device.capacity}
+    driver = candidate.slice_.spec.driver
+    return tuple(sorted(name if "/" in name else f"{driver}/{name}" for name in names))
 
 
 def bound_driver(expression: str) -> str | None:

@@ -70,7 +70,7 @@ def fault(text: str, at: int, message: str) -> CelCompileError:
 
 def unsupported(what: str) -> CelUnsupported:
     """The error for what CEL has and this engine does not."""
-    return CelUnsupported(f"CEL: {what} is not supported yet; write the selector without it")
+    return CelUnsupported(f"CEL: {what} is not supported yet")
 
 
 def parse(text: str) -> Node:

@@ -52,6 +52,9 @@ _STEPS: Final = {
 }
 """Advice by cause when waiting does not help; the cause that is nearest to a solution comes first."""
 
+_OF_THE_POD: Final = frozenset({Cause.POD, Cause.ROOM})
+"""Causes that have nothing to do with devices: none of them is nearer to a solution than the other."""
+
 _FREEING: Final = {
     Cause.DEVICES: "to go on at once, end a pod that holds such devices or add some",
     Cause.COMBINATION: "to go on at once, loosen the claim's constraints or free more devices",
@@ -151,8 +154,36 @@ def _shorten(text: str) -> str:
 
 def _advice(verdict: Verdict, findings: Iterable[NodeFinding]) -> str:
     """The next step for the most promising cause: when waiting helps, one that passes; else one of the pod's devices."""
-    table = _FREEING if verdict is Verdict.NOT_NOW else _STEPS
-    causes = {finding.cause for finding in findings if verdict is not Verdict.NOT_NOW or not finding.lasting}
     if verdict is Verdict.GAVE_UP:
-        causes = {Cause.LIMIT}
-    return next((step for cause, step in table.items() if cause in causes), "add nodes")
+        return _STEPS[Cause.LIMIT]
+    table = _FREEING if verdict is Verdict.NOT_NOW else _STEPS
+    telling = [finding for finding in findings if verdict is not Verdict.NOT_NOW or not finding.lasting]
+    causes = {finding.cause for finding in telling}
+    first = next((cause for cause in table if cause in causes), None)
+    if first is None:
+        return "add nodes"
+    main = _most_nodes(first, telling)
+    return _without(telling) or table[main] if main is Cause.ROOM else table[main]
+
+
+def _most_nodes(first: Cause, findings: Sequence[NodeFinding]) -> Cause:
+    """The first cause, or, if it is about the pod and not its devices, the one of that kind that keeps it off most nodes."""
+    if first not in _OF_THE_POD:
+        return first
+    nodes = Counter({first: 0})
+    for finding in findings:
+        if finding.cause in _OF_THE_POD:
+            nodes[finding.cause] += finding.count
+    return nodes.most_common(1)[0][0]
+
+
+def _without(findings: Iterable[NodeFinding]) -> str:
+    """Advice about resources that none of the nodes offers at all, as nothing else about room helps then; else empty."""
+    absent = [finding.absent for finding in findings if finding.cause is Cause.ROOM]
+    names = [name for name in absent[0] if all(name in others for others in absent)]
+    if not names:
+        return ""
+    return (
+        f"take {', '.join(names)} out of the resource requests and limits of the pod, as no node that was looked at has it, or add "
+        "nodes that have"
+    )

@@ -96,6 +96,7 @@ class SliceFit:
         unclear: how many of `usable` could not be judged.
         error: the first failure to judge a device.
         parts: the same by the node that devices name, `SHARED` for none, where the slice leaves it to them (alloc P-4); else empty.
+        foreign: how many of `rejected` the class itself refuses.
     """
 
     slice_: ResourceSlice
@@ -104,6 +105,7 @@ class SliceFit:
     unclear: int = 0
     error: DraError | None = None
     parts: tuple[tuple[str, SliceFit], ...] = ()
+    foreign: int = 0
 
     @property
     def matching(self) -> int:
@@ -129,11 +131,13 @@ class Fits:
         by_slice: by the slice's name.
         by_node: slices with a device that matches or could not be judged, by the node that they or their devices name, `SHARED` for none.
         node_names: the nodes of `by_node`, sorted.
+        drivers: drivers with a device that the class itself takes.
     """
 
     by_slice: Mapping[str, SliceFit]
     by_node: Mapping[str, tuple[SliceFit, ...]]
     node_names: tuple[str, ...]
+    drivers: frozenset[str] = frozenset()
 
     @property
     def pools(self) -> Sequence[PoolId]:
@@ -159,6 +163,7 @@ def _whole(slice_: ResourceSlice, parts: Mapping[str, SliceFit]) -> SliceFit:
         sum(part.unclear for part in found),
         next((part.error for part in found if part.error is not None), None),
         tuple(parts.items()),
+        sum(part.foreign for part in found),
     )
 
 
@@ -214,7 +219,12 @@ class Census:
                 if part.is_relevant:
                     by_node.setdefault(node, []).append(part)
         names = tuple(sorted(name for name in by_node if name != SHARED))
-        return Fits(by_slice, {node: tuple(fits) for node, fits in by_node.items()}, names)
+        drivers = frozenset(
+            fit.slice_.spec.driver
+            for fit in by_slice.values()
+            if fit.foreign < len(fit.usable) + len(fit.rejected)
+        )
+        return Fits(by_slice, {node: tuple(fits) for node, fits in by_node.items()}, names, drivers)
 
     def _judge_slice(self, judge: _Judge, slice_: ResourceSlice) -> SliceFit:
         if not slice_.spec.per_device_node_selection:
@@ -230,6 +240,7 @@ class Census:
         usable: list[DeviceId] = []
         rejected: list[Rejected] = []
         errors: list[DraError] = []
+        foreign = 0
         for device in devices:
             candidate = Candidate(slice_.device_id(device), slice_, device)
             try:
@@ -241,7 +252,9 @@ class Census:
                 usable.append(candidate.id)
             else:
                 rejected.append(_rejected(candidate.id, refusal))
-        return SliceFit(slice_, tuple(usable), tuple(rejected), len(errors), next(iter(errors), None))
+                foreign += refusal.why is Why.CLASS_SELECTOR
+        first = next(iter(errors), None)
+        return SliceFit(slice_, tuple(usable), tuple(rejected), len(errors), first, foreign=foreign)
 
     def _judge_of(self, wish: Wish) -> _Judge:
         """What tells why a device does not serve the wish: selectors, features, taints, in that order."""

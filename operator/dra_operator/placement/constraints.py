@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 NAMED: Final = 3
 """Fields that a message names; more paths do not fit an event line."""
 
+_STEPS: Final = {
+    "spec.affinity": "preferredDuringSchedulingIgnoredDuringExecution in its place",
+    "spec.topologySpreadConstraints": "whenUnsatisfiable: ScheduleAnyway",
+    "spec.volumes": "a volume that binds it to no node, such as emptyDir, in place of each claim",
+}
+"""What helps, by the beginning of the path."""
+
 
 def unevaluated_fields(pod: Pod) -> tuple[str, ...]:
     """Paths of the fields that hold a required constraint which we do not evaluate, in the order of the spec."""
@@ -28,10 +35,16 @@ def unevaluated_fields(pod: Pod) -> tuple[str, ...]:
 
 def refusal(fields: tuple[str, ...]) -> str:
     """The sentence for the user: which fields, and what to do."""
+    steps = dict.fromkeys(map(_step, fields))
     return (
         f"{listed(fields, NAMED)} must hold on the node that is chosen, and dra-operator does not evaluate such constraints yet. "
-        f"Make them preferences, pin the pod with a node affinity, or {BY_KUBE_SCHEDULER}"
+        f"Recreate the pod with {' and '.join(steps)}, or {BY_KUBE_SCHEDULER}"
     )
+
+
+def _step(field: str) -> str:
+    """What the pod can do without the constraint; a required node affinity beside it would not help, as it is not looked at."""
+    return next(step for start, step in _STEPS.items() if field.startswith(start))
 
 
 def _affinity_fields(pod: Pod) -> Iterator[str]:

@@ -75,7 +75,7 @@ class Diagnosis:
             else None
         )
         if reason is not None:
-            return NodeFinding(node.name, reason.cause, reason.text, lasting=True)
+            return NodeFinding(node.name, reason.cause, reason.text, lasting=True, absent=reason.absent)
         if self._is_hopeful:
             return None
         found = first_lasting(filter(None, (market.hindrance(node) for market in self._markets)))

@@ -16,7 +16,7 @@ from dra_operator.words import nearest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from dra_operator.errors import CelError, DraError, FeatureUnsupported, InvalidInput
+    from dra_operator.errors import CelError, DraError, FeatureUnsupported, InvalidInput, Spot
     from dra_operator.model import DeviceSubRequest, ExactDeviceRequest, ResourceClaim
 
     Form = ExactDeviceRequest | DeviceSubRequest
@@ -42,12 +42,19 @@ DO_WITHOUT: Final = (
 EDIT_CLASS: Final = "Correct the class: the pod goes on by itself"
 """The next step for a selector of a class, which can be edited."""
 
+WITHOUT: Final = "Write the selector without it"
+"""The next step for a selector that the engine does not evaluate."""
+
 NO_ATTRIBUTES: Final = "That device publishes no attributes at all: look at its ResourceSlice, which may have been written for another version of the API"
 """What the API server makes of a v1beta1 body under a v1 header: it drops what it does not know."""
 
 _COMPILE_FAULT: Final = re.compile(
     r"compilation failed: ERROR: <input>:(\d+):(\d+): (.*?)\n \| (.*?)\n", re.DOTALL
 )
+HIDDEN: Final = "With .? or has(), a wrong name just never matches"
+"""What upstream's advice after such a failure leaves out."""
+
+_MISSING_KEY: Final = re.compile(r"no such key: ([^\s.]+)")
 _NEAR: Final = (24, 12)
 """Characters shown before and after the column of a compile error. Arbitrary: enough to find the place."""
 
@@ -103,7 +110,8 @@ def selector_failed(error: CelError, claim: str = "", path: str = "") -> str:
     spot = error.spot
     of_claim = spot is not None and not spot.ref.startswith("DeviceClass ")
     step = REWRITE if of_claim else EDIT_CLASS
-    return f"{selector_fault(error, claim, path)}. {step}"
+    without = f"{WITHOUT}. " if isinstance(error, CelUnsupported) else ""
+    return f"{selector_fault(error, claim, path)}. {without}{step}"
 
 
 def selector_fault(error: CelError, claim: str = "", path: str = "") -> str:
@@ -118,7 +126,21 @@ def selector_fault(error: CelError, claim: str = "", path: str = "") -> str:
         return f"{where}: {detail}"
     if spot.bare:
         detail = f"{detail}. {NO_ATTRIBUTES}"
+    detail += _meant(spot)
     return f"{where}: fails on device {spot.device}: {detail}" if spot.device else f"{where}: {detail}"
+
+
+def _meant(spot: Spot) -> str:
+    """What was probably meant by a key that the device does not have, and why a guard is no remedy for a wrong one."""
+    missing = _MISSING_KEY.match(spot.detail.removeprefix("CEL: "))
+    if missing is None or spot.bare:
+        return ""
+    key = missing[1]
+    names = {qualified.rpartition("/")[2]: qualified for qualified in spot.published}
+    if key in names:
+        return f". The device publishes {names[key]}: look at the domain, and at whether it is an attribute or a capacity"
+    found = nearest(key, names)
+    return f". {f'Did you mean {found}? ' if found else ''}{HIDDEN}"
 
 
 def plain_cel(detail: str) -> str:

@@ -41,7 +41,7 @@ def tallies(
     heard: Collector | None = None,
     node_name: str = SHARED,
 ) -> tuple[DeviceTally, ...]:
-    """One tally a form of the need, over the devices of these slices.
+    """One tally a form of the need, over the devices of these slices, without drivers of which the class takes no device anywhere.
 
     Args:
         census: who judges devices.
@@ -62,11 +62,13 @@ def _tally(
     known: tuple[AbstractSet[DeviceId], Collector | None, str],
 ) -> DeviceTally:
     taken, heard, node_name = known
-    fits = census.fits(form.wish).by_slice
+    found = census.fits(form.wish)
+    # GPUs that a user counts are not joined by the NICs beside them; a class that takes nothing at all shows what it refuses.
+    counted = (item for item in slices if not found.drivers or item.spec.driver in found.drivers)
     counts: Counter[str] = Counter()
     seen = 0
-    for slice_ in slices:
-        fit = fits[slice_.metadata.name]
+    for slice_ in counted:
+        fit = found.by_slice[slice_.metadata.name]
         seen += len(slice_.spec.devices)
         counts.update(item.reason for item in fit.rejected)
         away = _away(fit, node_name)

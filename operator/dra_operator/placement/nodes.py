@@ -14,7 +14,7 @@ from dra_operator.cluster import NodeUsage
 from dra_operator.model import Taint
 
 from .outcomes import Cause
-from .resources import resource_reason
+from .resources import absent_resources, resource_reason
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -46,6 +46,8 @@ class NodeReason(NamedTuple):
     cause: Cause
     text: str
     lasting: bool
+    absent: tuple[str, ...] = ()
+    """Resources that the node does not offer at all."""
 
 
 def node_reason(
@@ -66,9 +68,8 @@ def node_reason(
     text = resource_reason(demand, node, usage, dra_resources)
     if text is None:
         return None
-    return NodeReason(
-        Cause.ROOM, text, lasting=resource_reason(demand, node, EMPTY_USAGE, dra_resources) is not None
-    )
+    lasting = resource_reason(demand, node, EMPTY_USAGE, dra_resources) is not None
+    return NodeReason(Cause.ROOM, text, lasting, absent_resources(demand, node, dra_resources))
 
 
 def standing_reason(pod: Pod, node: Node) -> NodeReason | None:
@@ -92,7 +93,9 @@ def lasting_reason(pod: Pod, demand: Demand, node: Node, dra_resources: Collecti
     if not matches_affinity(pod, node):
         return NodeReason(Cause.POD, AFFINITY, lasting=True)
     text = resource_reason(demand, node, EMPTY_USAGE, dra_resources)
-    return None if text is None else NodeReason(Cause.ROOM, text, lasting=True)
+    if text is None:
+        return None
+    return NodeReason(Cause.ROOM, text, lasting=True, absent=absent_resources(demand, node, dra_resources))
 
 
 def is_ready(node: Node) -> bool:

@@ -141,7 +141,7 @@ class DeviceTally:
         request: name of the request, or `request/subrequest`.
         device_class: name of the class.
         wanted: how many devices it asks for; 0 for all.
-        seen: devices looked at.
+        seen: devices looked at, of drivers that the class takes devices of, or of all if it takes none.
         rejected: reason → number of devices; reasons are the vocabulary of `findings.py`.
         shared: whether these are devices that several nodes can use, so that the tallies of these nodes are about the same devices.
     """
@@ -201,6 +201,7 @@ class NodeFinding:
         tallies: for device reasons, what became of the devices of the request.
         lasting: whether only a change of specs, not freed devices or resources, can help.
         count: nodes that the finding stands for.
+        absent: resources that the pod asks for and the node does not offer at all, busy or not.
     """
 
     node: str
@@ -209,6 +210,7 @@ class NodeFinding:
     tallies: tuple[DeviceTally, ...] = ()
     lasting: bool = False
     count: int = 1
+    absent: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

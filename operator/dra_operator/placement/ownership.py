@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from dra_operator.errors import CelUnsupported
 
 from .census import wish_of
-from .faults import EDIT_CLASS, REWRITE, forms, selector_fault
+from .faults import EDIT_CLASS, REWRITE, WITHOUT, forms, selector_fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -98,8 +98,8 @@ class Rules:
         path, name, ruling = next(found for found in asked if found[2].error is not None)
         assert ruling.error is not None
         text = (
-            f"{selector_fault(ruling.error, claim.key, path)}, so it cannot be told whether request {name} asks for devices of "
-            f"pool {ruling.pool}. {REWRITE if not ruling.error.spot or not ruling.error.spot.ref else EDIT_CLASS}"
+            f"{selector_fault(ruling.error, claim.key, path)}, so that nobody can tell whether request {name} asks for devices of "
+            f"pool {ruling.pool}. {WITHOUT}. {REWRITE if not ruling.error.spot or not ruling.error.spot.ref else EDIT_CLASS}"
         )
         return Ruling(Side.UNKNOWN, ruling.pool, text, ruling.error)
 
@@ -165,6 +165,6 @@ def _mixed_text(claim: str, rulings: dict[str, Ruling]) -> str:
     )
     return (
         f"ResourceClaim {claim}: {ours[0]} {reason}, but {theirs[0]} is matched only by pools that kube-scheduler allocates, such as "
-        f"{theirs[1]}. One allocator has to serve a whole claim: split it into two claims, or add the other pool to an "
-        "AllocationPolicy"
+        f"{theirs[1]}. One allocator has to serve a whole claim: split it into two claims, or ask an admin to add the other pool "
+        "to an AllocationPolicy"
     )

@@ -207,7 +207,8 @@ class Placer:
         usage = self._cluster.node_usage(node.name)
         found = node_reason(pod, demand, node, usage, self._dra_resources)
         if found is not None:
-            raise NodeError(partial(NodeFinding, node.name, found.cause, found.text, (), found.lasting))
+            finding = partial(NodeFinding, node.name, found.cause, found.text, (), found.lasting)
+            raise NodeError(partial(finding, absent=found.absent))
 
     def _candidates(self, work: Allocate, markets: _Markets) -> tuple[Sequence[str], list[Teller]]:
         """Names of the nodes to try, in order, and findings for those that are left out at once."""

@@ -64,6 +64,14 @@ def resource_reason(
     return ", ".join(_shortages(demand, node, usage, dra_resources)) or None
 
 
+def absent_resources(demand: Demand, node: Node, dra_resources: Collection[str]) -> tuple[str, ...]:
+    """What the pod asks for and the node does not offer at all."""
+    offered = node.status.allocatable
+    return tuple(
+        name for name in demand.resources if name not in dra_resources and not offered.get(name, ZERO) > ZERO
+    )
+
+
 def conflicts(one: HostPort, other: HostPort) -> bool:
     """Whether two host ports exclude each other: same protocol and number, and addresses that overlap."""
     if (one.protocol, one.port) != (other.protocol, other.port):

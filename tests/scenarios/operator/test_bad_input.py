@@ -290,6 +290,30 @@ CASES = (
         writes_anew,
     ),
     Case(
+        "a request with a misspelt attribute",
+        asks(spec(selectors=cel(f'device.attributes["{DRIVER}"].modle == "a100"'))),
+        "SelectorFailed",
+        (
+            f"{SELECTOR}fails on device {DRIVER}/n1/",
+            "no such key: modle",
+            ". Did you mean model? With .? or has(), a wrong name just never matches.",
+            REWRITE,
+        ),
+        writes_anew,
+    ),
+    Case(
+        "a request with a misspelt domain",
+        asks(spec(selectors=cel('device.attributes["gpu.exmaple.com"].model == "a100"'))),
+        "SelectorFailed",
+        (
+            f"{SELECTOR}fails on device {DRIVER}/n1/",
+            "no such key: model",
+            f". The device publishes {DRIVER}/model: look at the domain",
+            REWRITE,
+        ),
+        writes_anew,
+    ),
+    Case(
         "a class with a syntax error (FR-111)",
         (of_class(ONE_TOO_MANY), *asks(requests(class_name="odd"))),
         "SelectorFailed",
@@ -315,8 +339,8 @@ CASES = (
         (of_class(DURATION), *asks(requests(class_name="odd"))),
         "SelectorNotEvaluated",
         (
-            f"{CLASS_SELECTOR}the function duration() is not supported yet; write the selector without it",
-            EDIT_CLASS,
+            f"{CLASS_SELECTOR}the function duration() is not supported yet, so that nobody can tell",
+            f". Write the selector without it. {EDIT_CLASS}",
         ),
         patches("class", "odd", {"selectors": cel(GUARDED)}),
     ),
@@ -324,7 +348,10 @@ CASES = (
         "a request that the engine does not evaluate",
         asks(spec(selectors=cel(DURATION))),
         "SelectorNotEvaluated",
-        (f"{SELECTOR}the function duration() is not supported yet; write the selector without it", REWRITE),
+        (
+            f"{SELECTOR}the function duration() is not supported yet, so that nobody can tell",
+            f". Write the selector without it. {REWRITE}",
+        ),
         writes_anew,
     ),
     Case(
@@ -359,7 +386,7 @@ CASES = (
         (
             f"ResourceClaim default/bad: spec.devices.requests[0] (a) is matched by pool {DRIVER}/n1",
             "spec.devices.requests[1] (b) is matched only by pools that kube-scheduler allocates, such as nic.example.com/n1",
-            "split it into two claims, or add the other pool to an AllocationPolicy",
+            "split it into two claims, or ask an admin to add the other pool to an AllocationPolicy",
         ),
         writes_anew,
     ),

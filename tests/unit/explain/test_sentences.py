@@ -130,6 +130,35 @@ def test_the_verdict_and_the_next_step_fit_the_cause(
     assert words in found.message
 
 
+FOO = "example.com/foo"
+
+
+def room(count: int, *absent: str, text: str = f"Insufficient {FOO}") -> NodeFinding:
+    return NodeFinding("", Cause.ROOM, text, lasting=True, count=count, absent=absent)
+
+
+def tainted(count: int) -> NodeFinding:
+    return NodeFinding("", Cause.POD, "node(s) had untolerated taint {a}", lasting=True, count=count)
+
+
+@pytest.mark.parametrize(
+    ("findings", "words"),
+    [
+        ((tainted(1), room(20)), "lower the pod's resource requests"),
+        ((tainted(20), room(1)), "change the pod's tolerations"),
+        ((tainted(1), room(20, FOO)), f"take {FOO} out of the resource requests and limits of the pod"),
+        ((room(19, FOO), room(1, FOO, "a.com/b"), tainted(1)), f"take {FOO} out of"),
+        ((room(19, FOO), room(1)), "lower the pod's resource requests"),
+        ((room(20, FOO), shortage("n", lasting=True)), "ask for fewer devices a node"),
+    ],
+)
+def test_the_next_step_is_that_of_the_reason_which_keeps_the_pod_off_most_nodes(
+    findings: tuple[NodeFinding, ...], words: str
+) -> None:
+    """Fewer tolerations are no help for a resource that twenty nodes do not have."""
+    assert f"Waiting will not help; {words}" in explain(Unplaced(21, findings)).message
+
+
 def test_one_node_that_may_come_free_makes_it_not_now() -> None:
     findings = (shortage("n1", lasting=True), NodeFinding("n2", Cause.ROOM, "Insufficient cpu"))
 

@@ -279,8 +279,8 @@ def test_a_claim_of_both_sides_is_refused_with_the_requests_and_pools(cluster: C
         "MixedClaim",
         "ResourceClaim ns/c: spec.devices.requests[0] (fast) is matched by pool gpu.example.com/n1, which an AllocationPolicy "
         "gives to the operator, but spec.devices.requests[1] (net) is matched only by pools that kube-scheduler allocates, such as "
-        "nic.example.com/n1. One allocator has to serve a whole claim: split it into two claims, or add the other pool "
-        "to an AllocationPolicy",
+        "nic.example.com/n1. One allocator has to serve a whole claim: split it into two claims, or ask an admin to add "
+        "the other pool to an AllocationPolicy",
         "ns/c",
     )
 
@@ -328,7 +328,11 @@ def test_a_selector_that_cannot_be_evaluated_on_our_devices_is_refused(cluster: 
 
     assert isinstance(found, Refuse)
     assert found.reason == "SelectorNotEvaluated"
-    assert "the function foo is not supported" in found.message
+    assert found.message == (
+        "ResourceClaim ns/c: spec.devices.requests[0].exactly.selectors[0].cel.expression: the function foo is not supported, so that "
+        "nobody can tell whether request gpu asks for devices of pool gpu.example.com/n1. Write the selector without it. A claim's "
+        "spec cannot be edited: correct the template or manifest, then delete and create claim and pod anew"
+    )
 
 
 def test_a_policy_that_comes_and_goes_moves_the_claim(cluster: Cluster) -> None:
@@ -415,25 +419,32 @@ def test_two_entries_with_one_claim_count_once(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "field"),
+    ("spec", "field", "step"),
     [
         (
             {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"a": 1}]}}},
             "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution",
+            "preferredDuringSchedulingIgnoredDuringExecution in its place",
         ),
         (
             {"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]},
             "spec.topologySpreadConstraints[0]",
+            "whenUnsatisfiable: ScheduleAnyway",
         ),
         (
             {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "x"}}]},
             "spec.volumes[0].persistentVolumeClaim",
+            "a volume that binds it to no node, such as emptyDir, in place of each claim",
         ),
-        ({"volumes": [{"name": "v", "ephemeral": {}}]}, "spec.volumes[0].ephemeral"),
+        (
+            {"volumes": [{"name": "v", "ephemeral": {}}]},
+            "spec.volumes[0].ephemeral",
+            "a volume that binds it to no node, such as emptyDir, in place of each claim",
+        ),
     ],
 )
 def test_a_pod_with_a_constraint_that_we_do_not_evaluate_is_left_alone(
-    cluster: Cluster, spec: dict[str, Any], field: str
+    cluster: Cluster, spec: dict[str, Any], field: str, step: str
 ) -> None:
     """Cp I-27."""
     cluster.apply("ADDED", claim("c"))
@@ -443,6 +454,25 @@ def test_a_pod_with_a_constraint_that_we_do_not_evaluate_is_left_alone(
     assert isinstance(found, Refuse)
     assert found.reason == "ConstraintNotEvaluated"
     assert found.message.startswith(f"{field} must hold on the node that is chosen")
+    assert (
+        f"Recreate the pod with {step}, or ask for devices of a pool that no AllocationPolicy owns"
+        in found.message
+    )
+    assert "pin the pod" not in found.message
+
+
+def test_a_pod_with_several_such_constraints_is_told_what_helps_each_kind_once(cluster: Cluster) -> None:
+    cluster.apply("ADDED", claim("c"))
+    volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in "ab"]
+    spread = [{"whenUnsatisfiable": "DoNotSchedule"}]
+
+    found = placer(cluster).classify(pod("p", "c", volumes=volumes, topologySpreadConstraints=spread))
+
+    assert isinstance(found, Refuse)
+    assert (
+        "Recreate the pod with whenUnsatisfiable: ScheduleAnyway and a volume that binds it to no node, such as emptyDir, in place "
+        "of each claim, or ask" in found.message
+    )
 
 
 def test_preferences_do_not_stop_us(cluster: Cluster) -> None:

@@ -456,6 +456,40 @@ def test_devices_are_counted_by_what_keeps_them_from_serving(cluster: Cluster) -
     )
 
 
+def test_devices_of_other_drivers_are_not_counted_with_those_that_the_class_is_about(
+    cluster: Cluster,
+) -> None:
+    """A newcomer takes all figures for GPUs."""
+    cluster.apply("ADDED", policy("nics", {"driver": NIC}))
+    cluster.apply("ADDED", allocated("one", "n1/gpu-0", "n1/gpu-1", on="n1"))
+    cluster.apply("ADDED", allocated("other", "n2/gpu-0", "n2/gpu-1", on="n2"))
+    cluster.apply("ADDED", claim("c"))
+    found = unplaced(placer(cluster).decide(pod("p", "c")))
+
+    assert [(tally.seen, tally.rejected) for item in found.findings for tally in item.tallies] == [
+        (2, {"in use": 2}),
+        (2, {"in use": 2}),
+    ]
+
+
+def test_a_class_that_takes_no_device_of_any_driver_shows_all_that_it_refuses(cluster: Cluster) -> None:
+    cluster.apply("ADDED", device_class("gpu", "driver=gpu.exmaple.com"))
+    cluster.apply("ADDED", claim("c"))
+    found = unplaced(placer(cluster).decide(pod("p", "c")))
+    (tally,) = found.findings[0].tallies
+
+    assert tally.seen > 0
+    assert tally.rejected == {"not matching the class selector driver=gpu.exmaple.com": tally.seen}
+
+
+def test_a_resource_that_no_node_offers_is_named_by_the_findings(cluster: Cluster) -> None:
+    cluster.apply("ADDED", claim("c"))
+    limits = [{"name": "c", "resources": {"requests": {"cpu": "1", "example.com/foo": "1"}}}]
+    found = unplaced(placer(cluster).decide(pod("p", "c", containers=limits)))
+
+    assert {item.absent for item in found.findings if item.cause is Cause.ROOM} == {("example.com/foo",)}
+
+
 def test_more_devices_than_any_node_has_is_never(cluster: Cluster) -> None:
     cluster.apply("ADDED", claim("c", exactly(count=3)))
 
