@@ -21,7 +21,8 @@
         ├── ApiConflict             409: stale resourceVersion or uid; read again
         ├── ApiAlreadyExists        409 AlreadyExists
         ├── ApiNotFound             404
-        ├── ApiForbidden            401, 403 (and 422 for missing rights on claims, cp V-78)
+        ├── ApiUnauthorized         401: the credentials are not accepted; nothing was done
+        ├── ApiForbidden            403 (and 422 for missing rights on claims, cp V-78)
         ├── ApiInvalid              422 and 400
         ├── ApiGone                 410: the watch or list position is too old
         ├── ApiThrottled            429, with the seconds to wait when the server names them
@@ -227,6 +228,10 @@ class ApiAlreadyExists(ApiError):
 
 class ApiNotFound(ApiError):
     """No such object, or no such kind."""
+
+
+class ApiUnauthorized(ApiError):
+    """The credentials are not accepted; others were asked for, and there are none, or they are not accepted either."""
 
 
 class ApiForbidden(ApiError):

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from .kube.kinds import Kind
 
 
+LOGIN_PAUSE = 5.0
+"""Seconds before credentials that were refused are handed to Kopf once more, where there are no others. Arbitrary."""
+
+
 class RawSink(Protocol):
     """Where raw events go."""
 
@@ -108,15 +112,25 @@ def _watch(registry: kopf.OperatorRegistry, sink: RawSink, kind: Kind) -> None:
 
 
 def _login(registry: kopf.OperatorRegistry, credentials: Credentials) -> None:
+    logins = itertools.count()
     previous: list[Any] = []
 
     @kopf.on.login(id="login", registry=registry)
     async def login(**_: object) -> kopf.ConnectionInfo:
-        """The same facts as for our own connections. Called again after a 401: then they must be renewed."""
-        connection = await (credentials.renew(previous.pop()) if previous else credentials.current())
+        """The same facts as for our own connections. Called again after a 401: then they must be renewed.
+
+        Where there are no others, the same ones are tried again after a pause: to say so would end Kopf, and us with it. It takes only what
+        differs from those refused before, which a priority does that means nothing for a single login.
+        """
+        refused = previous.pop() if previous else None
+        connection = await (credentials.renew(refused) if refused else credentials.current())
+        if connection == refused:
+            await asyncio.sleep(LOGIN_PAUSE)
+            connection = await credentials.renew(connection)
         previous.append(connection)
         return kopf.ConnectionInfo(
             server=connection.server,
+            priority=next(logins),
             ca_path=connection.ca_file,
             insecure=not connection.verify,
             scheme="Bearer" if connection.token else None,

@@ -17,6 +17,7 @@ from dra_operator.errors import (
     ApiInvalid,
     ApiNotFound,
     ApiNotServed,
+    ApiUnauthorized,
 )
 from dra_operator.kube import (
     KINDS,
@@ -155,7 +156,7 @@ async def test_missing_binding_right_says_what_to_grant(bare: ControlPlane, clai
 
 async def test_wrong_token_is_forbidden(bare: ControlPlane) -> None:
     async with await Api.connect(str(bare.write_kubeconfig("stranger", "wrong"))) as api:
-        with pytest.raises(ApiForbidden, match="credentials are not accepted"):
+        with pytest.raises(ApiUnauthorized, match="credentials are not accepted"):
             await api.request("GET", "/version")
 
 

@@ -49,6 +49,7 @@ from dra_operator.settings import Mode, Settings
 
 from .endpoints import Endpoints
 from .preflight import until_allowed
+from .refusals import RefusedWrites
 from .supervisor import Supervisor
 from .vitals import RULE, Progress, Vitals
 
@@ -141,6 +142,7 @@ class Operator:
         self._api = api
         self._clock = SystemClock()
         self._echoes = Echoes(self.cluster, self.metrics, self._clock)
+        self._refused = RefusedWrites(self._clock)
         self._writer = Writer(api, settings.max_writes, self._wrote)
         self._events = EventWriter(self._writer, socket.gethostname())
         self._recorder = EventRecorder(self._events)
@@ -191,6 +193,8 @@ class Operator:
             feeds=self._feeds,
             guard=self._guard,
             echoes=self._echoes,
+            acceptance=self._api.acceptance,
+            refused=self._refused,
             writer=self._writer,
             events=self._events,
             inventory=inventory,
@@ -286,6 +290,7 @@ class Operator:
 
     def _wrote(self, verb: str, resource: str, code: str) -> None:
         self.metrics.count(WRITES, verb, resource, code)
+        self._refused.heard(verb, resource, code)
 
     def _answered(self, verb: str, resource: str, seconds: float) -> None:
         self.metrics.observe(API_DURATION, seconds, verb, resource)

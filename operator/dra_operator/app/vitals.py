@@ -3,7 +3,8 @@
 Asked by `endpoints`; `operator` builds it and hands over what it looks at. Looks only: it must not change anything.
 
 Ready means that decisions are being taken. It does not become untrue when the API server is away for a while: nothing could be
-done about that by a restart, and each kind says when it was heard last. Alive is untrue only where a restart is the remedy: a feed has
+done about that by a restart, and each kind says when it was heard last. It does when the server does not let us in: somebody has to do
+something then, and sees it. Alive is untrue only where a restart is the remedy: a feed has
 stopped working although the API server answers. A dead event loop gives no answer at all, which the kubelet takes for a failure.
 """
 
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from dra_operator.controllers.echoes import Echoes
     from dra_operator.controllers.waiting import Waiting
     from dra_operator.controllers.worker import Loop
+    from dra_operator.kube.acceptance import Acceptance
     from dra_operator.kube.discovery import Served
     from dra_operator.kube.events import EventWriter
     from dra_operator.kube.feeds import StreamFeed
@@ -54,6 +56,8 @@ if TYPE_CHECKING:
     from dra_operator.kube.writer import Writer
     from dra_operator.metrics import Inventory, Metrics
     from dra_operator.settings import Settings
+
+    from .refusals import RefusedWrites
 
 STUCK_SECONDS = 300.0
 """A feed that did nothing for so long, neither well nor in vain, and does not pause, hangs. Far above its own time-outs (70 s)."""
@@ -98,6 +102,8 @@ class Vitals:
     feeds: Sequence[StreamFeed]
     guard: SyncGuard
     echoes: Echoes
+    acceptance: Acceptance
+    refused: RefusedWrites
     writer: Writer
     events: EventWriter
     inventory: Inventory
@@ -110,7 +116,7 @@ class Vitals:
     @property
     def is_ready(self) -> bool:
         """Whether decisions are being taken."""
-        return self.progress.working and not self.progress.stopping
+        return self.progress.working and not self.progress.stopping and not self.acceptance.refusal
 
     def readiness(self) -> Mapping[str, Any]:
         """What `/readyz` says: status and reason first, then each kind, the controllers, the policies."""
@@ -118,6 +124,7 @@ class Vitals:
             "status": "ok" if self.is_ready else "not ready",
             "reason": "" if self.is_ready else self._hindrance(),
             "unsynced": self._unsynced(),
+            "refusedWrites": self.refused.current(),
             "notServed": {kind.name: kind.remedy for kind in self.served.missing},
             "kinds": {kind: self._kind(kind) for kind in self._fed()},
             "controllers": {loop.name: len(loop.queue) for loop in self.loops}
@@ -133,6 +140,8 @@ class Vitals:
         progress = self.progress
         if progress.stopping:
             return "shutting down"
+        if self.acceptance.refusal:
+            return f"the API server does not let the operator in: {self.acceptance.refusal}"
         if progress.missing:
             return progress.missing
         unsynced = self._unsynced()

@@ -16,6 +16,7 @@ from dra_operator.errors import (
     ApiForbidden,
     ApiInvalid,
     ApiNotFound,
+    ApiUnauthorized,
     ApiUnavailable,
     InvalidObject,
 )
@@ -42,7 +43,7 @@ ATTEMPTS = 5
 CLAIM = "ResourceClaim"
 POD = "Pod"
 
-DEFINITE = (ApiConflict, ApiNotFound, ApiInvalid, ApiForbidden)
+DEFINITE = (ApiConflict, ApiNotFound, ApiInvalid, ApiForbidden, ApiUnauthorized)
 """Failures that say that the write did not happen and will not by repeating it."""
 
 

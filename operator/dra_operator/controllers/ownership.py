@@ -279,6 +279,7 @@ class PolicyController:
         cadence = self._cadences.setdefault(name, Cadence(STATUS_INTERVAL))
         if now < cadence.next_write and policy.status.conditions:
             self.queue.add_after(name, cadence.next_write - now)
+            self.queue.undecided(name)  # what failed before is not tried now
             return
         cadence.wrote(now, only_counts=only_counts(policy.status, decoded))
         self._written[name] = decoded

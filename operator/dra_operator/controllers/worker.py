@@ -11,7 +11,7 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from dra_operator.errors import ApiConflict, ApiError, ApiNotFound, DraError
+from dra_operator.errors import ApiConflict, ApiError, ApiNotFound, ApiUnauthorized, DraError
 from dra_operator.logfields import News, fields, scope
 from dra_operator.metrics import QUEUE_WAIT, RECONCILE_DURATION, RECONCILE_ERRORS, RECONCILES, Metrics
 
@@ -82,8 +82,8 @@ class Loop:
             words = "unexpected failure of the operator itself, for %s; will be tried again: %r"
             logger.log(logging.ERROR, words, key, error, exc_info=trace, extra=fields(retry=delay))
         else:
-            self.queue.forget(key)
-            self._news.forget(key)
+            if self.queue.forget(key):
+                self._news.forget(key)
         self.metrics.observe(RECONCILE_DURATION, clock.monotonic() - began, self.name)
 
     def _is_news(self, key: str, error: Exception) -> bool:
@@ -97,8 +97,11 @@ class Loop:
 
 
 def level_of(error: DraError) -> int:
-    """Conflicts are everyday life, and so are objects that go while they are written to; other failures of the API deserve a look."""
-    if isinstance(error, ApiConflict):
+    """Conflicts are everyday life, and so are objects that go while they are written to; other failures of the API deserve a look.
+
+    That we are not let in is told once for all passes, by `kube.acceptance`.
+    """
+    if isinstance(error, ApiConflict | ApiUnauthorized):
         return logging.DEBUG
     is_alarming = isinstance(error, ApiError) and not isinstance(error, ApiNotFound)
     return logging.WARNING if is_alarming else logging.INFO

@@ -117,12 +117,13 @@ class WorkQueue:
         """Whether the key's last pass failed and its back-off is not over."""
         return key in self._resting
 
-    def forget(self, key: str) -> None:
-        """The pass succeeded: the next failure is the first again, unless the pass came to no decision."""
-        if key in self._undecided:
-            self._undecided.discard(key)
-        else:
+    def forget(self, key: str) -> bool:
+        """The pass succeeded: the next failure is the first again, unless the pass came to no decision. Returns: whether it did."""
+        is_decided = key not in self._undecided
+        self._undecided.discard(key)
+        if is_decided:
             self._failures.pop(key, None)
+        return is_decided
 
     def undecided(self, key: str) -> None:
         """The pass that runs cannot tell whether what failed before would fail again: its end forgets no failures."""

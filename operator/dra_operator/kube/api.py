@@ -21,6 +21,7 @@ from dra_operator import __version__
 from dra_operator.errors import ApiError, ApiUnavailable, InvalidSettings
 from dra_operator.model.decode import encode_hook
 
+from .acceptance import Acceptance
 from .credentials import Connection, Credentials, StaticCredentials, load_credentials
 from .failures import refusal
 from .kinds import describe
@@ -78,12 +79,14 @@ class Api:
         timing: the clock.
 
     Attributes:
+        acceptance: whether the server lets us in.
         observer: hears verb, resource and seconds of every request that was answered, well or not; watches aside.
     """
 
     def __init__(self, credentials: Credentials, timing: Timing = REAL) -> None:
         self.credentials = credentials
         self.timing = timing
+        self.acceptance = Acceptance(timing)
         self.observer: Callable[[str, str, float], None] = unobserved
         self._watches = _session(limit=0)
         self._calls = _session(limit=POOL_SIZE)
@@ -206,7 +209,10 @@ class Api:
                 response = await self._send(session, call, renewed)
         try:
             if not HTTPStatus.OK <= response.status < HTTPStatus.MULTIPLE_CHOICES:
-                raise refusal(response.status, await response.read(), response.headers)
+                error = refusal(response.status, await response.read(), response.headers)
+                self.acceptance.heard(error)
+                raise error
+            self.acceptance.heard(None)
             yield response
         finally:
             response.close() if session is self._watches else response.release()

@@ -11,7 +11,14 @@ import logging
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from dra_operator.errors import ApiAlreadyExists, ApiError, ApiNotFound, ApiThrottled, ApiUnavailable
+from dra_operator.errors import (
+    ApiAlreadyExists,
+    ApiError,
+    ApiNotFound,
+    ApiThrottled,
+    ApiUnauthorized,
+    ApiUnavailable,
+)
 from dra_operator.logfields import News
 
 from .eventlog import Clock, EventLog, Key, Record, Reference
@@ -175,8 +182,10 @@ class EventWriter:
         _log.log(level, "event %s on %s %s not written: %s", record.reason, about.kind, about.name, error)
 
     def _is_worth_a_line(self, error: ApiError) -> bool:
-        """Once for each way in which the server refuses events; not for outages, which the feeds tell of, nor for a namespace that goes."""
-        if isinstance(error, ApiUnavailable | ApiThrottled | ApiNotFound) or TERMINATING in str(error):
+        """Once for each way in which the server refuses events; not for outages, which others tell of, nor for a namespace that goes."""
+        if isinstance(
+            error, ApiUnavailable | ApiThrottled | ApiUnauthorized | ApiNotFound
+        ) or TERMINATING in str(error):
             return False
         return self._news.is_new(type(error).__name__, "")
 

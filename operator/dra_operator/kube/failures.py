@@ -20,6 +20,7 @@ from dra_operator.errors import (
     ApiInvalid,
     ApiNotFound,
     ApiThrottled,
+    ApiUnauthorized,
     ApiUnavailable,
 )
 
@@ -44,7 +45,7 @@ class Status(msgspec.Struct, frozen=True, rename="camel"):
 
 PLAIN: dict[int, type[ApiError]] = {
     HTTPStatus.BAD_REQUEST: ApiInvalid,
-    HTTPStatus.UNAUTHORIZED: ApiForbidden,
+    HTTPStatus.UNAUTHORIZED: ApiUnauthorized,
     HTTPStatus.FORBIDDEN: ApiForbidden,
     HTTPStatus.NOT_FOUND: ApiNotFound,
     HTTPStatus.CONFLICT: ApiConflict,
@@ -63,7 +64,8 @@ RIGHT_REMEDY = (
     "; grant it to the operator in a ClusterRole (a namespaced Role does not count), see manifests/"
 )
 UNAUTHENTICATED_REMEDY = (
-    "; the credentials are not accepted: check the kubeconfig or the ServiceAccount token"
+    "; the credentials are not accepted: check the kubeconfig, or the ServiceAccount: if it was deleted and made anew, the tokens of its pods "
+    "are void, and the pods have to be deleted, too"
 )
 
 
@@ -116,7 +118,7 @@ def _plain(code: int, reason: str, message: str) -> ApiError:
     ):
         return ApiForbidden(message + RIGHT_REMEDY, status=code)
     if code == HTTPStatus.UNAUTHORIZED:
-        return ApiForbidden(message + UNAUTHENTICATED_REMEDY, status=code)
+        return ApiUnauthorized(message + UNAUTHENTICATED_REMEDY, status=code)
     return PLAIN.get(code, ApiInvalid)(message, status=code)
 
 

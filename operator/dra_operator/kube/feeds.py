@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, NoReturn, Protocol
 
 import msgspec
 
-from dra_operator.errors import ApiError, ApiGone, ApiThrottled, ApiUnavailable, InvalidObject
+from dra_operator.errors import (
+    ApiError,
+    ApiGone,
+    ApiThrottled,
+    ApiUnauthorized,
+    ApiUnavailable,
+    InvalidObject,
+)
 from dra_operator.logfields import News
 from dra_operator.model import metadata_of
 
@@ -281,8 +288,10 @@ class StreamFeed:
         await self._timing.sleep(delay)
 
     def _log_failure(self, error: ApiError, reason: str) -> None:
-        """One line for what lasts, or was refused. That a watch breaks once, or its position expires, is everyday life."""
-        matters = self._failures > EVERYDAY[reason]
+        """One line for what lasts, or was refused. That a watch breaks once, or its position expires, is everyday life; that we are not let
+        in is told once for all kinds (`acceptance`).
+        """
+        matters = self._failures > EVERYDAY[reason] and not isinstance(error, ApiUnauthorized)
         is_news = matters and self._news.is_new(self.kind.name, reason)
         level = logging.WARNING if is_news else logging.DEBUG
         what_next = "going on from where it was" if self._version else "listing again"

@@ -12,7 +12,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from dra_operator.errors import ApiError, ApiNotFound, ApiNotServed
+from dra_operator.errors import ApiError, ApiNotFound, ApiNotServed, ApiUnauthorized
 from dra_operator.logfields import News
 from dra_operator.model import metadata_of
 
@@ -141,7 +141,8 @@ class SyncGuard:
 
     def _failed(self, kind: Kind, error: ApiError) -> None:
         self.troubles[kind.name] = str(error)
-        is_new = self._news.is_new(kind.name, type(error).__name__)
+        # That we are not let in is told once for all kinds (`acceptance`).
+        is_new = not isinstance(error, ApiUnauthorized) and self._news.is_new(kind.name, type(error).__name__)
         level = logging.WARNING if is_new else logging.DEBUG
         _log.log(level, "list of %s fails, and is tried again: %s", kind.plural, error)
 

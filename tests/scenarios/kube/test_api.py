@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_operator import __version__
-from dra_operator.errors import ApiForbidden, ApiUnavailable, InvalidSettings
+from dra_operator.errors import ApiUnauthorized, ApiUnavailable, InvalidSettings
 from dra_operator.kube import Api, Connection, StaticCredentials, credentials
 from dra_operator.kube.credentials import LoadedCredentials, load_credentials
 
@@ -95,7 +95,7 @@ async def test_refused_credentials_are_renewed_once(server: Scripted, hands: Han
     server.on("GET", "/version", UNAUTHORIZED, Reply({}), UNAUTHORIZED, UNAUTHORIZED)
     async with Api(LoadedCredentials(load, first, hands.timing())) as api:
         await api.request("GET", "/version")
-        with pytest.raises(ApiForbidden, match="credentials are not accepted"):
+        with pytest.raises(ApiUnauthorized, match="credentials are not accepted"):
             await api.request("GET", "/version")
 
     bearers = [seen.headers["Authorization"] for seen in server.seen]

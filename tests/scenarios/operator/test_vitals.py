@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import re
 import time
 from http import HTTPStatus
@@ -13,11 +14,12 @@ import aiohttp
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from dra_operator import handlers
 from dra_operator.app.vitals import STUCK_SECONDS
 from dra_operator.controllers.clock import SystemClock
 from dra_operator.controllers.echoes import OVERDUE_SECONDS
 from dra_operator.kube import KINDS, REAL
-from dra_operator.metrics import TABLE, Kind
+from dra_operator.metrics import RECONCILE_ERRORS, TABLE, Kind
 from dra_operator.testing.fakeapi.failures import StatusError
 from dra_operator.testing.fakeapi.faults import Fault, unavailable
 
@@ -135,6 +137,98 @@ async def test_missing_rights_are_the_reason_with_the_remedy() -> None:
         assert "cannot list resourceclaims" in body["reason"]
         assert "manifests/base/rbac.yaml" in body["reason"]
         assert (await get(here, "/healthz"))[0] == 200
+
+
+async def test_refused_credentials_are_the_reason_until_they_are_accepted(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """All requests get 401, those of Kopf as well; nothing but the API server's answers brings the operator back."""
+    monkeypatch.setattr(handlers, "LOGIN_PAUSE", 0.01)
+    async with world(*STOCK, objects=CLUSTER) as here:
+        assert here.operator is not None
+        await here.settle()
+        caplog.clear()
+        here.server.faults.add(Fault(StatusError(401, "Unauthorized", "Unauthorized"), times=ENOUGH))
+        here.server.create(pod("web", by_template("gpu")))
+        here.server.end_watches()
+        body = await until(here, "/readyz", lambda status, _: status == HTTPStatus.SERVICE_UNAVAILABLE)
+        assert "Unauthorized; the credentials are not accepted: check" in body["reason"]
+        assert "dra_operator_ready 0" in (await get(here, "/metrics"))[1]
+        assert (await get(here, "/healthz"))[0] == HTTPStatus.OK
+        told = [record for record in caplog.records if "let us in" in record.getMessage()]
+        assert [record.levelname for record in told] == ["ERROR"]
+
+        here.server.faults.clear()
+        await until(here, "/readyz", lambda status, _: status == HTTPStatus.OK)
+        await here.until(lambda: here.node_of("web"))
+        ours = [record for record in caplog.records if record.name.startswith("dra_operator")]
+        loud = [record.getMessage() for record in ours if record.levelno >= logging.WARNING]
+        assert loud == [told[0].getMessage()]
+
+
+async def test_writes_that_fail_for_the_credentials_back_off_without_a_word_each(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The watches that are open go on, as those of a real server do: work comes in, and none of it can be written."""
+    async with world(*STOCK, objects=CLUSTER) as here:
+        assert here.operator is not None
+        await here.settle()
+        caplog.clear()
+        refused = Fault(
+            StatusError(401, "Unauthorized", "Unauthorized"),
+            verbs=frozenset({"patch", "create", "get"}),
+            times=ENOUGH,
+        )
+        here.server.faults.add(refused)
+        here.add(pod("a", by_template("gpu")), pod("b", by_template("gpu")), slice_("n2", 3))
+        errors = here.operator.metrics
+
+        def is_tried_often(*_: object) -> bool:
+            passes = {
+                name: errors.value(RECONCILE_ERRORS, name, "ApiUnauthorized")
+                for name in ("allocation", "policies")
+            }
+            return passes["allocation"] > 4 and passes["policies"] > 1
+
+        await until(here, "/readyz", is_tried_often)
+        assert [record.levelname for record in caplog.records if record.levelno >= logging.WARNING] == [
+            "ERROR"
+        ]
+
+
+async def test_a_status_that_may_not_be_written_is_one_line_and_backs_off(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Most looks at the policy only put the next write off: they must not make an old failure a new one."""
+    async with world(*STOCK, objects=CLUSTER) as here:
+        assert here.operator is not None
+        await here.settle()
+        caplog.clear()
+        forbidden = StatusError(403, "Forbidden", "cannot patch resource")
+        here.server.faults.add(
+            Fault(forbidden, verbs=frozenset({"patch"}), resource="allocationpolicies/status", times=ENOUGH)
+        )
+        here.add(slice_("n2", 3))
+        errors = here.operator.metrics
+        await until(
+            here, "/readyz", lambda *_: errors.value(RECONCILE_ERRORS, "policies", "ApiForbidden") > 2
+        )
+        assert len([record for record in caplog.records if record.levelno >= logging.WARNING]) == 1
+
+
+async def test_a_forbidden_write_is_named_and_others_go_on() -> None:
+    async with world(*STOCK, objects=CLUSTER) as here:
+        forbidden = StatusError(403, "Forbidden", 'pods "web" is forbidden: User "x" cannot patch resource')
+        here.server.faults.add(Fault(forbidden, verbs=frozenset({"patch"}), resource="pods", times=ENOUGH))
+        here.add(pod("web", by_template("gpu")))
+        body = await until(here, "/readyz", lambda _, body: bool(body.get("refusedWrites")))
+        assert body["status"] == "ok"
+        assert list(body["refusedWrites"]) == ["patch pods"]
+        assert "manifests/base/rbac.yaml" in body["refusedWrites"]["patch pods"]
+
+        here.server.faults.clear()
+        await here.until(lambda: here.node_of("web"))
+        assert (await readiness(here))[1]["refusedWrites"] == {}
 
 
 async def test_what_cannot_be_listed_is_the_reason_in_the_servers_words() -> None:

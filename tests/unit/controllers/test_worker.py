@@ -16,6 +16,7 @@ from dra_operator.errors import (
     ApiForbidden,
     ApiNotFound,
     ApiThrottled,
+    ApiUnauthorized,
     ApiUnavailable,
     InvalidClaim,
 )
@@ -100,12 +101,19 @@ async def test_retry_after_is_respected() -> None:
 
 
 def test_conflicts_and_objects_that_went_are_no_news_other_api_failures_are() -> None:
-    failures = [ApiConflict("x"), ApiNotFound("x"), ApiError("x"), InvalidClaim("x", "y")]
+    failures = [
+        ApiConflict("x"),
+        ApiNotFound("x"),
+        ApiError("x"),
+        InvalidClaim("x", "y"),
+        ApiUnauthorized("x"),
+    ]
     assert [level_of(error) for error in failures] == [
         logging.DEBUG,
         logging.INFO,
         logging.WARNING,
         logging.INFO,
+        logging.DEBUG,  # told once for all, by whoever sends the requests
     ]
 
 
@@ -121,6 +129,43 @@ async def test_a_key_that_keeps_failing_in_one_way_is_one_line(caplog: pytest.Lo
     refused = [ApiForbidden(f"no right to patch version {number}", status=403) for number in range(3)]
     await run(*refused, ApiConflict("stale"), refused[0], InvalidClaim("spec", "bad"), refused[0])
     assert lines(caplog) == [("WARNING", False), ("INFO", False), ("WARNING", False)]
+
+
+async def test_a_pass_without_a_decision_makes_neither_news_nor_back_off_start_anew(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Every second pass has to leave the matter for later: what failed before has not been tried."""
+    clock = HandClock()
+    queue = WorkQueue(clock, Backoff(uniform=lambda _, high: high))
+    delays: list[float] = []
+    passes = 0
+
+    async def reconcile(key: str) -> None:
+        nonlocal passes
+        passes += 1
+        if passes == 12:
+            queue.close()
+        elif passes % 2:
+            raise ApiForbidden("no such right")
+        else:
+            queue.undecided(key)
+            queue.add_after(key, 1.0)
+
+    done = queue.done
+
+    def next_pass(key: str) -> None:
+        done(key)
+        if clock.timers:
+            delays.append(min(timer.due for timer in clock.timers) - clock.elapsed)
+            clock.advance(60)
+
+    queue.done = next_pass  # type: ignore[method-assign]  # the test's clock moves on whenever a key has to wait
+    queue.add("a")
+    await Loop("demo", queue, reconcile, Metrics()).run()
+    failed = delays[::2]
+    assert failed == sorted(failed)
+    assert failed[-1] > 10 * failed[0]
+    assert lines(caplog) == [("WARNING", False)]
 
 
 async def test_a_bug_is_told_each_time_and_its_traceback_once(caplog: pytest.LogCaptureFixture) -> None:

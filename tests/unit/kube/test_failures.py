@@ -17,6 +17,7 @@ from dra_operator.errors import (
     ApiNotFound,
     ApiNotServed,
     ApiThrottled,
+    ApiUnauthorized,
     ApiUnavailable,
 )
 from dra_operator.kube.failures import in_stream, refusal
@@ -29,7 +30,7 @@ MISSING_RIGHT = (
 TABLE: list[tuple[int, str, str, type[ApiError]]] = [
     (307, "", "", ApiUnavailable),
     (400, "BadRequest", "unknown field", ApiInvalid),
-    (401, "Unauthorized", "Unauthorized", ApiForbidden),
+    (401, "Unauthorized", "Unauthorized", ApiUnauthorized),
     (403, "Forbidden", "pods is forbidden", ApiForbidden),
     (404, "NotFound", "not found", ApiNotFound),
     (405, "MethodNotAllowed", "", ApiInvalid),
