@@ -3,99 +3,126 @@
 #
 # Pods that wait at its gate go to kube-scheduler, pools lose their taint, claims keep what they have. Each step may find its work done:
 # run it again after a failure, or when the operator, its namespace or its custom resource definition is gone already.
-# DRA_OPERATOR_IMAGE names the image of the release Job; by default the one that the Deployment runs.
+# The release Job gets its image, the settings and what else its pod needs from the Deployment. DRA_OPERATOR_IMAGE and
+# DRA_OPERATOR_SETTLE_SECONDS win over that: for when the Deployment is gone, or the operator ran elsewhere.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
-mine=app.kubernetes.io/name=dra-operator
 namespace=dra-operator
 job=dra-operator-release
+kind=allocationpolicies.dra-operator.io
+pods=--selector=app.kubernetes.io/name=dra-operator
+job_pods=--selector=batch.kubernetes.io/job-name=$job
+gate="mutatingadmissionpolicybinding/dra-operator-gate mutatingadmissionpolicy/dra-operator-gate"
+# By name: labels are anybody's.
+rights="clusterrolebinding/dra-operator clusterrolebinding/dra-operator-generate-claims clusterrolebinding/dra-operator-release
+  clusterrole/dra-operator clusterrole/dra-operator-generate-claims clusterrole/dra-operator-release
+  clusterrole/dra-operator-view clusterrole/dra-operator-device-viewer clusterrole/dra-operator-policy-editor"
 
 say() { printf '%s\n' "uninstall: $*"; }
-fail() { printf '%s\n' "uninstall: $*" >&2; exit 1; }
+fail() { trap - EXIT; say "$*" >&2; exit 1; }
+trap '[ $? = 0 ] || say "a step failed, see above. Nothing after it was done: mend that and run this again" >&2' EXIT
+# get OBJECT JSONPATH [flags]: nothing if the object or the field is not there.
+get() { object=$1 path=$2; shift 2; kubectl "$@" --namespace=$namespace get "$object" --ignore-not-found --output="jsonpath=$path"; }
 
 kubectl "$@" get namespace default --output=name >/dev/null || fail "kubectl does not reach the cluster, or may not read namespaces"
-kinds=$(kubectl "$@" api-resources --output=name --no-headers 2>/dev/null) || true
-served() { printf '%s\n' "$kinds" | grep -qx -- "$1"; }
+# It fails as well if only an aggregated API is down, and tells the others all the same.
+served=$(kubectl "$@" api-resources --output=name --no-headers) || true
+is_served() { printf '%s\n' "$served" | grep -qx -- "$1"; }
+is_served clusterroles.rbac.authorization.k8s.io || fail "kubectl api-resources does not tell what there is. Nothing was removed: run this again"
+is_served mutatingadmissionpolicies.admissionregistration.k8s.io || gate=""
 
 say "1/6 gate policy: new pods get no gate"
-if served mutatingadmissionpolicies.admissionregistration.k8s.io; then
-  kubectl "$@" delete --ignore-not-found mutatingadmissionpolicybinding/dra-operator-gate mutatingadmissionpolicy/dra-operator-gate
-fi
+[ -z "$gate" ] || kubectl "$@" delete --ignore-not-found $gate
 
 say "2/6 operator: stopped"
-image=${DRA_OPERATOR_IMAGE:-}
-deployment=$(kubectl "$@" --namespace=$namespace get deployment dra-operator --ignore-not-found --output=name)
-if [ -n "$deployment" ]; then
-  if [ -z "$image" ]; then
-    image=$(kubectl "$@" --namespace=$namespace get "$deployment" --output='jsonpath={.spec.template.spec.containers[?(@.name=="dra-operator")].image}')
-  fi
-  kubectl "$@" --namespace=$namespace scale "$deployment" --replicas=0
-fi
+deployment=$(get deployment/dra-operator '{.metadata.name}' "$@")
+container='.spec.template.spec.containers[?(@.name=="dra-operator")]'
+image=${DRA_OPERATOR_IMAGE:-$(get deployment/dra-operator "{$container.image}" "$@")}
+[ -z "$deployment" ] || kubectl "$@" --namespace=$namespace scale deployment dra-operator --replicas=0
 # A namespace in deletion takes no Job: it has to be gone first, and is made anew for the Job.
-going=$(kubectl "$@" get namespace $namespace --ignore-not-found --output='jsonpath={.metadata.deletionTimestamp}')
+going=$(get namespace/$namespace '{.metadata.deletionTimestamp}' "$@")
 if [ -n "$going" ]; then
+  deployment=""
   say "namespace $namespace is being deleted: waiting for its end"
   kubectl "$@" wait --for=delete namespace/$namespace --timeout=180s ||
     fail "namespace $namespace does not go; kubectl describe namespace $namespace tells why. Then run this again"
 else
-  running() { kubectl "$@" --namespace=$namespace get pods --selector=$mine --output=name; }
-  if [ -n "$(running "$@")" ]; then
+  running() { kubectl "$@" --namespace=$namespace get pods $pods --output=name; }
+  alive=$(running "$@")
+  if [ -n "$alive" ]; then
     # It complains where the last pod ends just before it looks, so look again.
-    kubectl "$@" --namespace=$namespace wait --for=delete pod --selector=$mine --timeout=90s || [ -z "$(running "$@")" ] ||
-      fail "a pod of the operator does not end. If its node is lost for good: kubectl --namespace=$namespace delete pod --selector=$mine --force. Then run this again"
+    kubectl "$@" --namespace=$namespace wait --for=delete pod $pods --timeout=90s || [ -z "$(running "$@")" ] ||
+      fail "a pod of the operator does not end. If its node is lost for good: kubectl --namespace=$namespace delete pod $pods --force. Then run this again"
   fi
 fi
 
 say "3/6 release: gates, taint rules, finalizers and annotations"
-kubectl "$@" --namespace=$namespace delete job $job --ignore-not-found
+args='["release","--log-format=json"]' pod="" more=""
+if [ -n "$deployment" ]; then
+  # A line of JSON for each field that the Deployment has, as it is there.
+  fields() { path=$1; shift; for field; do printf '"%s":{%s.%s},{"\\n"}' "$field" "$path" "$field"; done; }
+  given() { template=$1; shift; found=$(get deployment/dra-operator "$template" "$@") && printf '%s\n' "$found" | sed '/^"[A-Za-z]*":,$/d'; }
+  pod=$(given "$(fields .spec.template.spec affinity imagePullSecrets nodeSelector tolerations volumes)" "$@")
+  more=$(given "$(fields "$container" env envFrom resources volumeMounts)\"imagePullPolicy\":\"{$container.imagePullPolicy}\"," "$@")
+  case $pod in *'"imagePullSecrets":'*) ;; *)
+    secrets=$(get serviceaccount/dra-operator '{.imagePullSecrets}' "$@")
+    pod="$pod${secrets:+\"imagePullSecrets\":$secrets,}" ;;
+  esac
+  run=$(get deployment/dra-operator "{$container.args}" "$@")
+  case $run in '["run"'*) args="[\"release\"${run#'["run"'}" ;; esac
+fi
+if [ -n "${DRA_OPERATOR_SETTLE_SECONDS:-}" ]; then args="${args%]},\"--settle-seconds=$DRA_OPERATOR_SETTLE_SECONDS\"]"; fi
 # 0.1.0 could not release yet.
 shipped=$(sed -n 's/^ *image: dra-operator://p' "$here/release/job.yaml")
 case "$image" in *:0.1.0) image=${image%:0.1.0}:$shipped ;; esac
-kubectl kustomize "$here/release" | sed "s|^\( *image: \)dra-operator:.*|\1${image:-dra-operator:$shipped}|" | kubectl "$@" apply --filename=-
-seen=""
+more="$more\"name\":\"release\",\"image\":\"${image:-dra-operator:$shipped}\",\"args\":$args"
+kubectl "$@" --namespace=$namespace delete job $job --ignore-not-found
+kubectl "$@" apply --kustomize="$here/release" --selector='app.kubernetes.io/component!=release-job'
+kubectl "$@" create --kustomize="$here/release" --selector=app.kubernetes.io/component=release-job --dry-run=client --output=json |
+  kubectl patch --local --filename=- --patch="{\"spec\":{\"template\":{\"spec\":{$pod\"containers\":[{$more}]}}}}" --output=json |
+  kubectl "$@" apply --filename=-
+seen="" misses=0
 while :; do
-  state=$(kubectl "$@" --namespace=$namespace get job $job --output='jsonpath={range .status.conditions[?(@.status=="True")]}{.type} {end}')
-  case " $state" in *" Complete "* | *" Failed "*) break ;; esac
-  waiting=$(kubectl "$@" --namespace=$namespace get pods --selector=batch.kubernetes.io/job-name=$job \
-    --output='jsonpath={range .items[*]}{.status.containerStatuses[*].state.waiting.message}{.status.conditions[?(@.reason=="Unschedulable")].message}{end}')
-  if [ "$waiting" != "$seen" ]; then
-    seen=$waiting
-    if [ -n "$waiting" ]; then say "the Job waits: $waiting"; fi
+  if state=$(get job/$job '{range .status.conditions[?(@.status=="True")]}{.type} {end}' "$@") &&
+    waiting=$(kubectl "$@" --namespace=$namespace get pods $job_pods \
+      --output='jsonpath={range .items[*]}{.status.containerStatuses[*].state.waiting.message}{.status.conditions[?(@.reason=="Unschedulable")].message}{end}'); then
+    misses=0
+    case " $state" in *" Complete "* | *" Failed "*) break ;; esac
+    if [ "$waiting" != "$seen" ]; then
+      seen=$waiting
+      [ -z "$waiting" ] || say "the Job waits: $waiting"
+    fi
+  else
+    misses=$((misses + 1))
+    [ $misses -lt 30 ] || fail "the release Job cannot be asked after. It goes on by itself: run this again when kubectl reaches the cluster"
   fi
   sleep 1
 done
-kubectl "$@" --namespace=$namespace logs --selector=batch.kubernetes.io/job-name=$job --tail=-1 2>/dev/null ||
-  kubectl "$@" --namespace=$namespace get pods --selector=batch.kubernetes.io/job-name=$job \
-    --output='jsonpath={range .items[*]}{.status.containerStatuses[*].state.terminated.message}{"\n"}{end}'
+kubectl "$@" --namespace=$namespace logs $job_pods --tail=-1 2>/dev/null ||
+  kubectl "$@" --namespace=$namespace get pods $job_pods --output='jsonpath={range .items[*]}{.status.containerStatuses[*].state.terminated.message}{"\n"}{end}'
 case " $state" in
 *" Failed "*) fail "the release Job failed, see above. Nothing else was removed: mend what it names and run this again" ;;
 esac
 
 say "4/6 policies and their kind"
-kubectl "$@" delete crd allocationpolicies.dra-operator.io --ignore-not-found --timeout=120s ||
+kubectl "$@" delete crd $kind --ignore-not-found --timeout=120s ||
   fail "the AllocationPolicies do not go; kubectl get allocationpolicies --output=yaml tells which finalizer keeps them"
 
 say "5/6 rights and namespace"
-kubectl "$@" delete clusterrolebindings,clusterroles --selector=$mine
+kubectl "$@" delete --ignore-not-found $rights
 kubectl "$@" delete namespace $namespace --ignore-not-found --timeout=180s ||
   fail "namespace $namespace does not go; kubectl describe namespace $namespace tells why"
 
 say "6/6 check"
-looked=""
-for kind in namespaces customresourcedefinitions.apiextensions.k8s.io clusterroles.rbac.authorization.k8s.io \
-  clusterrolebindings.rbac.authorization.k8s.io mutatingadmissionpolicies.admissionregistration.k8s.io \
-  mutatingadmissionpolicybindings.admissionregistration.k8s.io deployments.apps jobs.batch configmaps services serviceaccounts; do
-  if served "$kind"; then looked="$looked${looked:+,}$kind"; fi
-done
-left=$(kubectl "$@" get "$looked" --all-namespaces --selector=$mine --output=name --ignore-not-found)
-if served devicetaintrules.resource.k8s.io; then
-  left="$left$(kubectl "$@" get devicetaintrules --selector=dra-operator.io/policy --output=name)"
+left=$(kubectl "$@" get --ignore-not-found --output=name namespace/$namespace crd/$kind $gate $rights)
+if is_served devicetaintrules.resource.k8s.io; then
+  left="$left $(kubectl "$@" get devicetaintrules --selector=dra-operator.io/policy --output=name)"
 fi
-if [ -n "$left" ]; then fail "these are left: $(printf '%s' "$left" | tr '\n' ' ')"; fi
+[ -z "${left# }" ] || fail "these are left: $(printf '%s' "$left" | tr '\n' ' ')"
 labelled=$(kubectl "$@" get namespaces --selector=dra-operator.io/enabled --output='jsonpath={.items[*].metadata.name}')
-if [ -n "$labelled" ]; then say "your label dra-operator.io/enabled stays on these namespaces, without effect: $labelled"; fi
+[ -z "$labelled" ] || say "your label dra-operator.io/enabled stays on these namespaces, without effect: $labelled"
 bound=$(kubectl "$@" get clusterrolebindings --output='jsonpath={range .items[*]}{.roleRef.name} {.metadata.name}{"\n"}{end}' |
   sed -n -e 's/^dra-operator-view //p' -e 's/^dra-operator-device-viewer //p' -e 's/^dra-operator-policy-editor //p' | paste -s -d ' ' -)
-if [ -n "$bound" ]; then say "your ClusterRoleBindings to its roles stay, without effect: $bound"; fi
+[ -z "$bound" ] || say "your ClusterRoleBindings to its roles stay, without effect: $bound"
 say "dra-operator is removed"

@@ -254,7 +254,13 @@ def tables_of_rights() -> list[set[tuple[str, str, str]]]:
 
 
 HEAD = ("group", "resources", "verbs", "why")
-GROUPS = {"core", "resource.k8s.io", "dra-operator.io", "admissionregistration.k8s.io"}
+GROUPS = {
+    "core",
+    "resource.k8s.io",
+    "dra-operator.io",
+    "authorization.k8s.io",
+    "admissionregistration.k8s.io",
+}
 
 
 # --- how output is compared

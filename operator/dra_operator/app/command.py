@@ -70,7 +70,7 @@ def _seconds(_: click.Context, parameter: click.Parameter, given: object) -> Any
 
 
 @main.command(cls=SetCommand, epilog=NAMES)
-@options(Group.CONNECTION, Group.LOG)
+@options(Group.CONNECTION, Group.LOG, without="settle_seconds")
 @click.option(
     "--settle-seconds",
     type=click.UNPROCESSED,  # `prepare` checks, as for all settings
@@ -93,7 +93,8 @@ def release(wait_seconds: float, **flags: Any) -> None:
 
     Pods that wait at the operator's gate are released, its taint rules go, its
     finalizer and annotations are taken off. Allocated claims stay as they are.
-    It may be run again at any time. manifests/uninstall.sh runs it as a Job.
+    It may be run again at any time. manifests/uninstall.sh runs it as a Job,
+    with the settings of the Deployment: all settings of `run` are taken.
 
     Exit status: 0 when nothing of the operator's is left, 1 when something
     could not be done or the operator still runs, 2 when the settings are wrong.

@@ -8,9 +8,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from dra_operator.controllers.commit import POD
 from dra_operator.controllers.remover import Remover
 from dra_operator.errors import ApiForbidden, ApiNotFound
 from dra_operator.kube.api import Api
@@ -19,20 +18,25 @@ from dra_operator.kube.listing import Listing, list_all
 from dra_operator.kube.reader import Reader
 from dra_operator.kube.writer import Writer
 
+from .running import running
+
 if TYPE_CHECKING:
-    from dra_operator.model import Pod
+    from collections.abc import Sequence
+
+    from dra_operator.kube.listing import RawMeta
     from dra_operator.settings import Settings
 
 logger = logging.getLogger(__name__)
-
-OPERATOR_LABEL = "app.kubernetes.io/name=dra-operator"
-"""Label of the operator's pods in manifests/base, in every release so far; the release Job's pods have another."""
 
 GATE_BINDING = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings/dra-operator-gate"
 """What makes the API server put our gate on new pods (manifests/gate-policy)."""
 
 LOOK_SECONDS = 1.0
 """Between two looks whether the operator has ended. Arbitrary."""
+
+GATE_SECONDS = 15.0
+"""How long an API server may take to hear that the gate policy is gone, whoever deleted it. Arbitrary; they hear by a watch, as kube-scheduler
+does of taints, so a shorter settle time holds for them, too."""
 
 
 async def release(settings: Settings, wait_seconds: float) -> int:
@@ -51,18 +55,15 @@ async def release(settings: Settings, wait_seconds: float) -> int:
         return await give_back(api, settings, wait_seconds)
 
 
-async def give_back(api: Api, settings: Settings, wait_seconds: float) -> int:
-    """As `release`, on an API server that is connected already."""
-    if running := await _running(api, wait_seconds):
-        logger.error(
-            "nothing was removed, for the operator still runs: pod %s. Stop it first: "
-            "kubectl --namespace=dra-operator scale deployment dra-operator --replicas=0. A pod on a node that is lost for good "
-            "goes with kubectl delete pod --force",
-            ", ".join(running),
-        )
+async def give_back(
+    api: Api, settings: Settings, wait_seconds: float, gate_seconds: float | None = None
+) -> int:
+    """As `release`, on an API server that is connected already; how long API servers may gate pods is `GATE_SECONDS` at most."""
+    if found := await _after(api, wait_seconds):
+        logger.error("nothing was removed, for the operator still runs: %s", _stop(found))
         return 1
     try:
-        gate_was_there = await _delete_gate_binding(api)
+        await _delete_gate_binding(api)
     except ApiForbidden as error:
         logger.error(  # noqa: TRY400 - the message is for the admin
             "nothing was removed, for new pods would still get the gate, with nobody to open it: kubectl delete "
@@ -73,27 +74,42 @@ async def give_back(api: Api, settings: Settings, wait_seconds: float) -> int:
     remover = Remover(
         Reader(api), Writer(api, settings.max_writes), partial(_list, api), settings.settle_seconds
     )
-    await remover.run(gate_was_there=gate_was_there)
-    return _tell(remover, await _running(api, 0.0))
+    if gate_seconds is None:
+        gate_seconds = min(settings.settle_seconds, GATE_SECONDS)
+    await remover.run(gate_seconds=gate_seconds)
+    return _tell(remover, await running(api))
 
 
-async def _running(api: Api, wait_seconds: float) -> list[str]:
-    """Pods of the operator that run, or are going to, after the time they have to end."""
+async def _after(api: Api, wait_seconds: float) -> list[RawMeta]:
+    """Pods of the operator that run, after the time they have to end."""
     deadline = asyncio.get_running_loop().time() + wait_seconds
     told = False
     while True:
-        listed = await list_all(api, KINDS[POD], selector={"labelSelector": OPERATOR_LABEL})
-        keys = [pod.key for pod in cast("list[Pod]", listed.objects) if not pod.is_done]
-        if not keys or asyncio.get_running_loop().time() >= deadline:
-            return keys
+        found = await running(api)
+        if not found or asyncio.get_running_loop().time() >= deadline:
+            return found
         if not told:
-            logger.info("waiting for the operator to end: pod %s", ", ".join(keys))
+            logger.info("waiting for the operator to end: pod %s", _keys(found))
             told = True
         await asyncio.sleep(LOOK_SECONDS)
 
 
-async def _delete_gate_binding(api: Api) -> bool:
-    """Whether it was there.
+def _keys(pods: Sequence[RawMeta]) -> str:
+    return ", ".join(pod.key for pod in pods)
+
+
+def _stop(pods: Sequence[RawMeta]) -> str:
+    """Who runs, and how to end it there."""
+    one, rest = pods[0], "" if len(pods) == 1 else ", and likewise for the others"
+    return (
+        f"pod {_keys(pods)}. Stop it first: kubectl --namespace={one.namespace} scale deployment dra-operator --replicas=0, or whatever "
+        f"else starts it there. A pod on a node that is lost for good goes with kubectl --namespace={one.namespace} delete pod "
+        f"{one.name} --force{rest}"
+    )
+
+
+async def _delete_gate_binding(api: Api) -> None:
+    """Delete it, should it be there.
 
     Raises:
         ApiForbidden: it may not be deleted, and we cannot know whether it is there.
@@ -101,25 +117,22 @@ async def _delete_gate_binding(api: Api) -> bool:
     try:
         await api.request("DELETE", GATE_BINDING)
     except ApiNotFound:  # or the server has no such kind
-        return False
+        return
     logger.info("MutatingAdmissionPolicyBinding dra-operator-gate is deleted: new pods get no gate")
-    return True
 
 
 async def _list(api: Api, kind: str) -> Listing:
     return await list_all(api, KINDS[kind])
 
 
-def _tell(remover: Remover, running: list[str]) -> int:
+def _tell(remover: Remover, started: Sequence[RawMeta]) -> int:
     report = remover.report
     logger.info("released: %s", report.summary())
     for words in report.failed:
         logger.error("not done: %s", words)
-    if running:
-        logger.error(
-            "an operator was started in the meantime, stop it and run this again: pod %s", ", ".join(running)
-        )
-    if report.failed or running:
+    if started:
+        logger.error("an operator was started in the meantime: %s. Then run this again", _stop(started))
+    if report.failed or started:
         return 1
     logger.info("nothing of the operator's is left on pods, claims, taint rules and policies")
     return 0

@@ -6,6 +6,7 @@ that a conflict, a crash and a second run are all the same. The order of the ste
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -110,6 +111,22 @@ def is_ours(rule: DeviceTaintRule) -> bool:
     if POLICY_LABEL in rule.metadata.labels:
         return True
     return rule.metadata.name.startswith(RULE_PREFIX) and rule.spec.taint.key == OWNED_TAINT
+
+
+def may_be_ours(raw: bytes) -> bool:
+    """Whether an object that cannot be read may bear something of the operator's, or be a pod that uses a claim of ours.
+
+    Gate, mark, epoch, finalizer, label, taint and the names of rules all have one word in common.
+
+    Args:
+        raw: the object as the API server sent it.
+    """
+    if b"dra-operator" in raw:
+        return True
+    try:
+        return bool(json.loads(raw)["spec"].get("resourceClaims"))
+    except (ValueError, TypeError, LookupError, AttributeError):
+        return True
 
 
 def claims_in_use(pods: Collection[Pod], claims: Collection[ResourceClaim]) -> set[str]:

@@ -7,7 +7,7 @@ The order is what keeps each device with one claim, at every moment and after a 
 3. the taint rules go, then our finalizer from the policies: the pools are kube-scheduler's;
 4. pods are released from the gate; 5. our annotations go.
 
-All passes are repeated until one finds nothing to do. `removal` says what to write; run by `app`.
+All passes are repeated until one finds nothing to do, at a time when no API server gates pods any more. `removal` says what to write; run by `app`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from dra_operator.model import metadata_of
 
 from .commit import CLAIM, POD
 from .names import POLICY_LABEL, holds_our_allocation
-from .removal import Deed, Edit, claims_in_use, forgotten, is_ours, let_go, released, unfinished
+from .removal import Deed, Edit, claims_in_use, forgotten, is_ours, let_go, may_be_ours, released, unfinished
 from .rules import POLICY, RULE
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Listed(Protocol):
 
     @property
     def rejected(self) -> Sequence[Any]:
-        """What could not, each with an `error`."""
+        """What could not, each with an `error`, and itself as `raw`."""
         ...
 
 
@@ -110,24 +110,32 @@ class Remover:
         self._settle_seconds = settle_seconds
         self._backoff = backoff or Backoff(cap=5.0)
         self._has_waited = False
+        self._passed_over: set[str] = set()
         self.report = Report()
 
-    async def run(self, *, gate_was_there: bool = False) -> Report:
+    async def run(self, *, gate_seconds: float = 0.0) -> Report:
         """Remove all.
 
         Args:
-            gate_was_there: the policy that gates new pods was deleted just now: give the API servers the time to know.
+            gate_seconds: how long from now API servers may put the gate on new pods yet: the last pass comes after that.
 
         Raises:
             ApiError: a kind cannot be listed.
         """
-        if gate_was_there:
-            await self._wait("API servers may put the gate on new pods for some seconds yet")
+        clock = asyncio.get_running_loop().time
+        ungated, is_last = clock() + gate_seconds, gate_seconds <= 0
         for _ in range(PASSES):
             before = self.report.done.total()
             await self._pass()
-            if self.report.failed or self.report.done.total() == before:
+            if self.report.failed:
                 return self.report
+            if self.report.done.total() == before:
+                if is_last:
+                    return self.report
+                left = max(0.0, ungated - clock())
+                logger.info("waiting %.0f seconds: API servers may put the gate on new pods until then", left)
+                await asyncio.sleep(left)
+                is_last = True
         self.report.failed.append(
             f"something puts gates, marks or rules back: {PASSES} passes each found some; is an operator running elsewhere?"
         )
@@ -256,9 +264,20 @@ class Remover:
                 await asyncio.sleep(self._backoff.delay(failures))
             else:
                 for rejected in listed.rejected:
-                    self._fail(kind, "", f"cannot be read, look for yourself: {rejected.error}")
+                    self._reject(kind, rejected)
                 return list(listed.objects)
         return []
+
+    def _reject(self, kind: str, rejected: Any) -> None:
+        """An object that cannot be read stops the removal only if it may be one of those that have to be changed, or spared."""
+        words = str(rejected.error)
+        if may_be_ours(rejected.raw):
+            self._fail(kind, "", f"cannot be read, look for yourself: {words}")
+        elif words not in self._passed_over:
+            self._passed_over.add(words)
+            logger.warning(
+                "left as it is, for it cannot be read and bears nothing of the operator's: %s", words
+            )
 
     async def _wait(self, why: str) -> None:
         if not self._has_waited and self._settle_seconds > 0:

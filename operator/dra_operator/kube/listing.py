@@ -65,10 +65,12 @@ class Rejected:
     Attributes:
         error: what is wrong where.
         metadata: who it is.
+        raw: all of it, as JSON.
     """
 
     error: InvalidObject
     metadata: RawMeta
+    raw: bytes = b""
 
 
 @dataclass(slots=True)
@@ -93,7 +95,9 @@ def decode_object(kind: Kind, raw: bytes | msgspec.Raw) -> model.Value | Rejecte
         return model.from_json(model.KINDS[kind.name], data)
     except InvalidObject as error:
         metadata = read_metadata(data)
-        return Rejected(InvalidObject(f"{kind.name} {metadata.key}", error.path, error.message), metadata)
+        return Rejected(
+            InvalidObject(f"{kind.name} {metadata.key}", error.path, error.message), metadata, data
+        )
 
 
 def read_metadata(raw: bytes) -> RawMeta:

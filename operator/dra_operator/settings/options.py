@@ -59,23 +59,28 @@ def _as_usage(context: click.Context) -> Iterator[None]:
         raise click.UsageError(str(error), context) from error
 
 
-def options(*groups: Group) -> Callable[[F], F]:
+def options(*groups: Group, without: str = "") -> Callable[[F], F]:
     """Decorate a click command with the settings of these groups (of all, if none is named) and `--config`.
 
-    The command is called with the keyword arguments of `build`. The file may hold any setting, so that two commands can share one.
+    The command is called with the keyword arguments of `build`. It takes the other settings, too, and its help is silent about them: one
+    file, one environment and one line of arguments do for two commands.
+
+    Args:
+        groups: those in the help.
+        without: a setting for which the command has an option of its own.
     """
 
     def decorate(command: F) -> F:
         command = _config_option(command)
         for setting in reversed(TABLE):
-            if not groups or setting.group in groups:
-                command = _option(setting)(command)
+            if setting.name != without:
+                command = _option(setting, hidden=bool(groups) and setting.group not in groups)(command)
         return command
 
     return decorate
 
 
-def _option(setting: Setting) -> Callable[[F], F]:
+def _option(setting: Setting, *, hidden: bool) -> Callable[[F], F]:
     return click.option(
         setting.flag,
         help=" ".join(_sentences(setting)),
@@ -83,6 +88,7 @@ def _option(setting: Setting) -> Callable[[F], F]:
         envvar=setting.variable,
         type=click.UNPROCESSED,  # `build` checks: its errors name the source
         metavar=_metavar(setting),
+        hidden=hidden,
     )
 
 

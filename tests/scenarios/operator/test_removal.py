@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import pytest
 
 from dra_operator.app import release
 from dra_operator.app.release import give_back
+from dra_operator.controllers import remover
 from dra_operator.controllers.remover import PASSES
 from dra_operator.kube.api import Api
 from dra_operator.model import FINALIZER
@@ -33,10 +35,13 @@ from .objects import (
     slice_,
     template,
 )
+from .smuggle import smuggle
 from .test_commit import touch
 from .world import Interloper, World, world
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from .objects import Obj
 
 CLUSTER = (node("n1"), slice_("n1", 4), device_class(), policy(), template(), claim("mine"))
@@ -49,11 +54,11 @@ GATE_BINDING = {
 }
 
 
-async def removed(here: World, *, wait: float = 0.0, settle: float = 0.0) -> int:
+async def removed(here: World, *, wait: float = 0.0, settle: float = 0.0, gate: float = 0.0) -> int:
     """Run the command once; its exit status."""
     api = Api.at(here.server.url)
     try:
-        return await give_back(api, build(settle_seconds=settle), wait)
+        return await give_back(api, build(settle_seconds=settle), wait, gate)
     finally:
         await api.close()
 
@@ -320,6 +325,54 @@ async def test_a_gate_policy_that_is_still_there_goes_first() -> None:
         assert writes[1] == ("patch", "pods")
 
 
+class OnWords(logging.Handler):
+    """Does something once, at the moment at which the remover says some words."""
+
+    def __init__(self, words: str, action: Callable[[], object]) -> None:
+        super().__init__()
+        self._words, self._action, self.said = words, action, ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not self.said and self._words in record.getMessage():
+            self.said = record.getMessage()
+            self._action()
+
+
+@contextmanager
+def at_the_words(words: str, action: Callable[[], object]) -> Iterator[OnWords]:
+    logger = logging.getLogger(remover.__name__)
+    handler, level = OnWords(words, action), logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield handler
+    finally:
+        logger.setLevel(level)
+        logger.removeHandler(handler)
+
+
+async def test_a_pod_that_an_api_server_gates_late_is_released_whoever_deleted_the_gate_policy() -> None:
+    """The script deletes it before it starts the command; an API server may hear of that after all pods were looked at."""
+    async with World() as here:
+        here.add(*golden.cluster(), pod("web", by_template("gpu")))
+        late = pod("late", by_template("gpu"))
+        with at_the_words("API servers may put the gate", partial(here.add, late)) as waited:
+            assert await removed(here, gate=0.01) == 0
+
+        assert waited.said
+        assert not here.is_gated("web")
+        assert not here.is_gated("late")
+
+
+async def test_the_time_for_late_gates_is_bounded() -> None:
+    """A long settle time is for kube-scheduler, which has nothing to see here."""
+    async with World() as here, Api.at(here.server.url) as api:
+        removal = asyncio.create_task(give_back(api, build(settle_seconds=3600.0), 0.0))
+        with at_the_words("API servers may put the gate", removal.cancel) as waited:
+            await asyncio.wait([removal])
+    assert waited.said.startswith(f"waiting {release.GATE_SECONDS:.0f} seconds")
+
+
 async def test_without_the_right_to_delete_the_gate_policy_nothing_is_touched(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -466,6 +519,45 @@ async def test_what_cannot_be_done_is_named_and_the_rest_is_done(caplog: pytest.
         assert here.rules == {}
         assert "Pod default/waits-pinned" in caplog.text
         assert "frozen.example.com" in caplog.text
+
+
+async def test_an_object_of_others_that_cannot_be_read_is_told_of_and_holds_nothing_up(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """One user's pod must not keep all pods at the gate."""
+    async with World() as here:
+        await left_by_0_1_0(here)
+        odd = pod("odd", gates=())
+        smuggle(here, {**odd, "spec": {**odd["spec"], "priority": "high"}})
+        smuggle(here, claim("odd", {"devices": {"requests": "many"}}))
+
+        assert await removed(here) == 0
+
+        assert traces(here) == []
+    assert caplog.text.count("bears nothing of the operator's: Pod default/odd") == 1
+    assert "bears nothing of the operator's: ResourceClaim default/odd" in caplog.text
+
+
+@pytest.mark.parametrize("part", ["gate", "claim", "mark"])
+async def test_an_object_that_cannot_be_read_and_may_be_ours_stops_it_before_the_taints_go(
+    part: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with World() as here:
+        await left_by_0_1_0(here)
+        odd = pod("odd", *([by_template("gpu")] if part == "claim" else []), gates=())
+        odd["spec"]["priority"] = "high"
+        if part == "gate":
+            odd["spec"]["schedulingGates"] = [{"name": GATE}]
+        if part == "mark":
+            odd = claim("odd", {"devices": {"requests": "many"}})
+            odd["metadata"]["annotations"] = {MARK: "0123456789abcdef"}
+        smuggle(here, odd)
+
+        assert await removed(here) == 1
+
+        assert list(here.rules) == [golden.RULE]
+    assert f"{odd['kind']} default/odd" in caplog.text
+    assert "cannot be read, look for yourself" in caplog.text
 
 
 async def test_the_taints_stay_while_an_attempt_cannot_be_ended(caplog: pytest.LogCaptureFixture) -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from click.testing import CliRunner
 
 from dra_operator.app.command import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.mark.parametrize(
@@ -34,3 +39,23 @@ def test_the_help_names_no_setting_without_effect() -> None:
     assert "--settle-seconds" in shown
     for flag in ("--sweep-seconds", "--mode", "--http-port", "--generate-claims"):
         assert flag not in shown
+
+
+def test_it_takes_all_settings_of_the_operator(tmp_path: Path) -> None:
+    """The removal runs it with the operator's file, variables and arguments; a wrong one is named as there."""
+    file = tmp_path / "config.yaml"
+    file.write_text("settleSeconds: 60\nsweepSeconds: 5\nmode: replace\n")
+    arguments = [f"--config={file}", "--http-port=8080", "--generate-claims=always", "--max-writes=0"]
+
+    done = CliRunner().invoke(main, ["release", *arguments], env={"DRA_OPERATOR_HTTP_HOST": "::"})
+
+    assert done.exit_code == 2
+    assert "--max-writes: must be" in done.output
+
+
+def test_the_file_of_the_operator_sets_the_settle_time(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("settleSeconds: 60\nlogFormat: json\n")
+
+    with main.commands["release"].make_context("release", [f"--config={file}"]) as context:
+        assert context.params["settle_seconds"] == 60.0

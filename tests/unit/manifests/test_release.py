@@ -1,21 +1,23 @@
-"""What removes the operator (manifests/release, manifests/uninstall.sh), as far as it can be told without a cluster."""
+"""What removes the operator from within (manifests/release), as far as it can be told without a cluster; `test_uninstall` has the script."""
 
 from __future__ import annotations
 
-import subprocess
+from typing import Any
 
 import click
+import yaml
 
 from dra_operator.app.command import main
-from dra_operator.app.release import GATE_BINDING, OPERATOR_LABEL
-from tests.unit.manifests.build import MANIFESTS, built, of_kind, one
+from dra_operator.app.release import GATE_BINDING
+from dra_operator.app.running import ALLOCATING, OPERATOR_LABEL
+from tests.unit.manifests.build import MANIFESTS, RELEASES, built, of_kind, one
 
 RELEASE = "manifests/release"
-SCRIPT = MANIFESTS / "uninstall.sh"
 NAME = "dra-operator-release"
 
 RIGHTS = {
     ("", "pods"): {"get", "list", "patch"},
+    ("authorization.k8s.io", "subjectaccessreviews"): {"create"},
     ("resource.k8s.io", "resourceclaims"): {"get", "list", "patch"},
     ("resource.k8s.io", "resourceclaims/status"): {"patch"},
     ("resource.k8s.io", "resourceclaims/binding"): {"patch"},
@@ -51,7 +53,6 @@ def test_the_job_may_do_its_duty_and_nothing_else() -> None:
 
 def test_the_gate_policy_that_is_deleted_is_the_shipped_one() -> None:
     assert one(built(), "MutatingAdmissionPolicyBinding", GATE_BINDING.rpartition("/")[2])
-    assert "mutatingadmissionpolicybinding/dra-operator-gate" in SCRIPT.read_text()
 
 
 def test_the_operators_pods_are_told_from_the_jobs() -> None:
@@ -62,10 +63,10 @@ def test_the_operators_pods_are_told_from_the_jobs() -> None:
 
     assert operator[key] == value
     assert job[key] != value
-    assert f"mine={OPERATOR_LABEL}" in SCRIPT.read_text()
 
 
-def test_the_command_takes_the_arguments_of_the_job() -> None:
+def test_the_command_takes_the_arguments_of_the_job_and_those_of_the_operator() -> None:
+    """The script gives it the latter."""
     (container,) = one(built(RELEASE), "Job", NAME)["spec"]["template"]["spec"]["containers"]
     command, *arguments = container["args"]
     found = main.commands[command]
@@ -73,44 +74,40 @@ def test_the_command_takes_the_arguments_of_the_job() -> None:
         found.parse_args(context, list(arguments))
     assert context.params["log_format"] == "json"
 
+    (operator,) = one(built(), "Deployment")["spec"]["template"]["spec"]["containers"]
+    flags = [flag for flag in operator["args"][1:] if not flag.startswith("--config=")]
+    with click.Context(found) as context:
+        found.parse_args(context, flags)
+    assert context.params["http_port"] == "8080"
 
-def test_the_script_is_sh_and_finds_the_image_of_the_job() -> None:
-    subprocess.run(["sh", "-n", str(SCRIPT)], check=True)
+
+def test_the_operator_of_every_release_may_do_what_tells_it_from_other_pods() -> None:
+    for file in sorted(RELEASES.glob("*.yaml")):
+        assert _may_allocate(list(yaml.safe_load_all(file.read_text(encoding="utf-8")))), file.name
+    assert _may_allocate(list(built()))
+    assert not _may_allocate(list(built(RELEASE)), "dra-operator")
+
+
+def _may_allocate(objects: list[dict[str, Any]], name: str = "dra-operator") -> bool:
+    resource = f"{ALLOCATING['resource']}/{ALLOCATING['subresource']}"
+    rules = [
+        rule
+        for role in of_kind(objects, "ClusterRole")
+        if role["metadata"]["name"] == name
+        for rule in role["rules"]
+    ]
+    return any(
+        ALLOCATING["group"] in rule["apiGroups"]
+        and resource in rule["resources"]
+        and ALLOCATING["verb"] in rule["verbs"]
+        for rule in rules
+    )
+
+
+def test_the_image_stands_in_one_line_of_the_job() -> None:
+    """The script reads the release from there."""
     (container,) = one(built(RELEASE), "Job", NAME)["spec"]["template"]["spec"]["containers"]
     lines = [
         line for line in (MANIFESTS / "release" / "job.yaml").read_text().splitlines() if "image:" in line
     ]
     assert [line.strip() for line in lines] == [f"image: {container['image']}"]
-
-
-REMOVED = {
-    "Namespace": "delete namespace $namespace",
-    "ClusterRole": "delete clusterrolebindings,clusterroles --selector=$mine",
-    "ClusterRoleBinding": "delete clusterrolebindings,clusterroles --selector=$mine",
-    "CustomResourceDefinition": "delete crd allocationpolicies.dra-operator.io",
-    "MutatingAdmissionPolicy": "mutatingadmissionpolicy/dra-operator-gate",
-    "MutatingAdmissionPolicyBinding": "mutatingadmissionpolicybinding/dra-operator-gate",
-}
-"""Kinds that do not go with the namespace, and what the script says to them."""
-
-
-def test_everything_that_does_not_go_with_the_namespace_is_removed_by_the_script() -> None:
-    everything = (*built(), *built(RELEASE))
-    free = [found for found in everything if "namespace" not in found["metadata"]]
-
-    assert {found["kind"] for found in free} == set(REMOVED)
-    assert {kind for kind, words in REMOVED.items() if words not in SCRIPT.read_text()} == set()
-    assert {found["metadata"]["labels"]["app.kubernetes.io/name"] for found in free} == {"dra-operator"}
-
-
-def test_bindings_that_people_made_to_roles_for_people_are_named_at_the_end() -> None:
-    """They are theirs, and of no use any more."""
-    roles = {
-        found["metadata"]["name"]: found["metadata"]["labels"] for found in of_kind(built(), "ClusterRole")
-    }
-    people = [
-        name for name, labels in roles.items() if labels.get("app.kubernetes.io/component") == "user-roles"
-    ]
-
-    assert [name for name in people if f"'s/^{name} //p'" not in SCRIPT.read_text()] == []
-    assert len(people) == 3
