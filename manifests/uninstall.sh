@@ -82,7 +82,7 @@ kubectl "$@" apply --kustomize="$here/release" --selector='app.kubernetes.io/com
 kubectl "$@" create --kustomize="$here/release" --selector=app.kubernetes.io/component=release-job --dry-run=client --output=json |
   kubectl patch --local --filename=- --patch="{\"spec\":{\"template\":{\"spec\":{$pod\"containers\":[{$more}]}}}}" --output=json |
   kubectl "$@" apply --filename=-
-seen="" misses=0
+seen="" misses=0 turns=0
 while :; do
   if state=$(get job/$job '{range .status.conditions[?(@.status=="True")]}{.type} {end}' "$@") &&
     waiting=$(kubectl "$@" --namespace=$namespace get pods $job_pods \
@@ -93,6 +93,8 @@ while :; do
       seen=$waiting
       [ -z "$waiting" ] || say "the Job waits: $waiting"
     fi
+    turns=$((turns + 1))
+    [ $((turns % 30)) != 0 ] || say "the Job has not ended yet; kubectl --namespace=$namespace describe pods $job_pods tells how it does"
   else
     misses=$((misses + 1))
     [ $misses -lt 30 ] || fail "the release Job cannot be asked after. It goes on by itself: run this again when kubectl reaches the cluster"

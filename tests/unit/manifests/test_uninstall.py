@@ -252,6 +252,15 @@ def test_why_the_job_waits_is_told_once(machine: Machine) -> None:
     assert done.stdout.count("the Job waits: no image") == 1
 
 
+def test_a_job_that_takes_long_is_told_of(machine: Machine) -> None:
+    """A pod whose ConfigMap is gone waits without a word."""
+    machine.rules["*get job/*"] = counted(machine.folder, 30, ":", "printf 'Complete '")
+
+    done = machine.run()
+
+    assert done.stdout.count("the Job has not ended yet; kubectl --namespace=dra-operator describe pods") == 1
+
+
 @pytest.mark.parametrize(
     "step",
     ["delete --ignore-not-found", "*scale deployment*", "apply --kustomize=*", "*create --kustomize=*"],
