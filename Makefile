@@ -24,7 +24,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-setup: $(STAMP) ## make .venv out of the locked requirements
+setup: $(STAMP) ## make .venv out of the locked requirements; all other verbs do so first, which takes minutes on a slow line
 
 fmt: setup ## format and mend what a tool can mend
 	$(BIN)/ruff format .
@@ -60,7 +60,7 @@ bench: setup ## step counts; pods placed per second on the embedded server, and 
 bench-real: setup ## the same on a real control plane (built once), beside stock kube-scheduler
 	$(BIN)/python -m tests.bench.real $(BENCH)
 
-demo: setup ## the main job on the embedded API server, in under a minute
+demo: setup ## the main job on the embedded API server, in under a minute once .venv is there
 	$(BIN)/python -m dra_operator.testing.demo
 
 docs: setup ## write the pages in docs/ that are made out of code
