@@ -22,6 +22,7 @@ from kubernetes_asyncio.config import ConfigException, load_incluster_config, lo
 from dra_operator.errors import InvalidSettings
 from dra_operator.logfields import News, hide
 
+from .kubeconfig import examine
 from .timing import REAL, Timing
 
 if TYPE_CHECKING:
@@ -30,6 +31,14 @@ if TYPE_CHECKING:
     Load = Callable[[], Awaitable["Connection"]]
 
 _log = logging.getLogger(__name__)
+
+
+def _is_told_by_nobody_else(record: logging.LogRecord) -> bool:
+    """Not so what the library logs and raises: failures of plug-ins. It only logs that their answer lacks something."""
+    return record.funcName != "load_from_exec_plugin" or record.getMessage().startswith("exec: missing")
+
+
+logging.getLogger(load_kube_config.__module__).addFilter(_is_told_by_nobody_else)
 
 REFRESH_SECONDS = 60.0
 """How old an authorization header may grow; kubernetes-asyncio re-reads in-cluster tokens in the same rhythm."""
@@ -211,13 +220,15 @@ async def _load_in_cluster() -> Connection:
 async def _load_kubeconfig(file: str, context: str | None) -> Connection:
     if not _exists(file):
         raise InvalidSettings("kubeconfig", f"cannot use {file}: there is no such file")
+    examine(file, context)
     configuration = Configuration()
     try:
         loader = await load_kube_config(
             config_file=file, context=context, client_configuration=configuration, persist_config=False
         )
     except Exception as error:  # the file, YAML, plug-ins and token providers fail in ways of their own
-        raise InvalidSettings("kubeconfig", f"cannot use {file}: {error}") from error
+        words = str(error) or type(error).__name__
+        raise InvalidSettings("kubeconfig", f"cannot use {file}: {words}") from error
     return await _connection(configuration, _namespace(loader.current_context))
 
 

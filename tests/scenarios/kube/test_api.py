@@ -180,10 +180,22 @@ async def test_kubeconfig_with_exec_plugin(server: Scripted, tmp_path: Path) -> 
     assert server.seen[0].headers["Authorization"] == "Bearer made"
 
 
-async def test_exec_plugin_that_fails_at_start_is_a_setting(tmp_path: Path) -> None:
+async def test_exec_plugin_that_fails_at_start_is_a_setting_and_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "/bin/false"}}
     with pytest.raises(InvalidSettings, match="exec: process returned 1"):
         await Api.connect(kubeconfig(tmp_path, "http://127.0.0.1:1", user))
+    assert caplog.records == []
+
+
+async def test_exec_plugin_whose_answer_lacks_credentials_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {}}
+    plugin = {"apiVersion": answer["apiVersion"], "command": "echo", "args": [json.dumps(answer)]}
+    async with await Api.connect(kubeconfig(tmp_path, "http://127.0.0.1:1", {"exec": plugin})):
+        assert [record.getMessage()[:13] for record in caplog.records] == ["exec: missing"]
 
 
 async def test_missing_kubeconfig_and_context_are_settings(tmp_path: Path) -> None:
