@@ -4,7 +4,8 @@ The order is what keeps each device with one claim, at every moment and after a 
 
 1. attempts left half done end: from then on no write of a dead operator can allocate anything;
 2. kube-scheduler gets the time to see all that was allocated;
-3. the taint rules go, then our finalizer from the policies: the pools are kube-scheduler's;
+3. the taint rules go, then our finalizer from the policies: the pools are kube-scheduler's. If a rule comes back, an operator runs that nobody
+   saw, and it ends here;
 4. pods are released from the gate; 5. our annotations go.
 
 All passes are repeated until one finds nothing to do, at a time when no API server gates pods any more. `removal` says what to write; run by `app`.
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
@@ -50,6 +51,10 @@ ATTEMPTS = 8
 PASSES = 5
 """Passes at most. The second finds nothing unless something still writes; the last thing found is told then."""
 
+ANSWER_SECONDS = 2.0
+"""How soon an operator that runs all the same writes a deleted taint rule anew: it hears by a watch. Arbitrary, some hundred times longer; a shorter
+settle time holds for this watch, too."""
+
 T = TypeVar("T", bound="Value")
 
 
@@ -72,16 +77,18 @@ class Report:
     """What was done, and what could not be.
 
     Attributes:
-        done: objects by deed.
+        done: objects by deed; an object that needed it twice is one.
+        writes: how often something was written.
         failed: a sentence each.
     """
 
-    done: Counter[Deed] = field(default_factory=Counter)
+    done: dict[Deed, set[str]] = field(default_factory=lambda: defaultdict(set))
+    writes: int = 0
     failed: list[str] = field(default_factory=list)
 
     def summary(self) -> str:
         """The counts in a line."""
-        counts = [f"{count} {deed.value}" for deed in Deed if (count := self.done[deed])]
+        counts = [f"{count} {deed.value}" for deed in Deed if (count := len(self.done[deed]))]
         return ", ".join(counts) or "there was nothing of the operator's left"
 
 
@@ -125,11 +132,11 @@ class Remover:
         clock = asyncio.get_running_loop().time
         ungated, is_last = clock() + gate_seconds, gate_seconds <= 0
         for _ in range(PASSES):
-            before = self.report.done.total()
+            before = self.report.writes
             await self._pass()
             if self.report.failed:
                 return self.report
-            if self.report.done.total() == before:
+            if self.report.writes == before:
                 if is_last:
                     return self.report
                 left = max(0.0, ungated - clock())
@@ -150,11 +157,13 @@ class Remover:
             return  # what failed may hold a device that nobody sees: the taints stay
         # Afresh: an allocation that a dead operator had sent may have come in the meantime, and is the one that nobody has seen yet.
         claims = cast("list[ResourceClaim]", await self._list(CLAIM))
-        await self._rules(any(holds_our_allocation(claim) for claim in claims))
+        if not await self._rules(any(holds_our_allocation(claim) for claim in claims)):
+            return  # pods that lose the gate while an operator runs would be served by two
         await self._all(POD, cast("list[Pod]", await self._list(POD)), released)
         await self._all(CLAIM, cast("list[ResourceClaim]", await self._list(CLAIM)), forgotten)
 
-    async def _rules(self, has_allocated: bool) -> None:  # noqa: FBT001 - one fact of one caller
+    async def _rules(self, has_allocated: bool) -> bool:  # noqa: FBT001 - one fact of one caller
+        """Rules and our finalizers go; whether we are alone."""
         rules = [rule for rule in cast("list[DeviceTaintRule]", await self._list(RULE)) if is_ours(rule)]
         if rules and has_allocated:
             await self._wait("kube-scheduler has to see all allocations before it gets the pools")
@@ -165,7 +174,25 @@ class Remover:
         policies = cast("list[AllocationPolicy]", await self._list(POLICY))
         # A policy whose rule could not be deleted keeps the finalizer: it is all that tells of the rule.
         free = [policy for policy in policies if policy.metadata.name not in kept]
+        if rules and not await self._nobody_answers(kept):
+            return False
         await self._all(POLICY, free, let_go)
+        return True
+
+    async def _nobody_answers(self, kept: set[str]) -> bool:
+        """An operator that was started outside of the cluster has no pod to be seen by; it keeps its taint rules, though."""
+        await asyncio.sleep(min(self._settle_seconds, ANSWER_SECONDS))
+        rules = cast("list[DeviceTaintRule]", await self._list(RULE))
+        back = [
+            rule for rule in rules if is_ours(rule) and rule.metadata.labels.get(POLICY_LABEL, "") not in kept
+        ]
+        for rule in back:
+            self._fail(
+                RULE,
+                rule.metadata.key,
+                "was deleted and is there again, so an operator still runs, perhaps in a terminal: stop it and run this again. No pod was released",
+            )
+        return not back
 
     async def _delete(self, rule: DeviceTaintRule) -> bool:
         """Whether a rule is gone, or will be."""
@@ -286,7 +313,8 @@ class Remover:
         self._has_waited = True
 
     def _did(self, deed: Deed, what: str) -> None:
-        self.report.done[deed] += 1
+        self.report.done[deed].add(what)
+        self.report.writes += 1
         logger.debug("%s: %s", what, deed.value)
 
     def _fail(self, kind: str, key: str, words: str) -> None:

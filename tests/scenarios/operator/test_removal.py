@@ -607,3 +607,20 @@ async def test_kube_scheduler_gets_time_to_see_what_was_allocated_last() -> None
         assert EPOCH not in str(stored(here))
         async with asyncio.timeout(30):
             assert await removed(here, settle=3600.0) == 0
+
+
+async def test_an_operator_that_nobody_sees_is_found_out_before_a_gate_is_opened(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """It runs outside of the cluster, so that it has no pod; its taint rules come back."""
+    caplog.set_level(logging.INFO)
+    async with world("claims", "binding", "kubelet", objects=CLUSTER) as here:
+        waiting = [f"p{number}" for number in range(5)]
+        here.add(*(pod(name, by_template("gpu")) for name in waiting))
+        await here.until(lambda: sum(not here.is_gated(name) for name in waiting) == 4)
+
+        assert await removed(here, settle=2.0) == 1
+
+        assert "is there again, so an operator still runs, perhaps in a terminal: stop it" in caplog.text
+        assert "pods released" not in caplog.text
+        assert sum(here.is_gated(name) for name in waiting) == 1
