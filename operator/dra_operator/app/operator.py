@@ -50,6 +50,7 @@ from dra_operator.settings import Mode, Settings
 from .endpoints import Endpoints
 from .preflight import until_allowed
 from .refusals import RefusedWrites
+from .running import warn_of_others
 from .supervisor import Supervisor
 from .vitals import RULE, Progress, Vitals
 
@@ -233,6 +234,7 @@ class Operator:
         """No decision before every kind is known to be complete (architecture, section 5)."""
         kinds = [kind for kind in self.served.kinds.values() if kind.feed != "none"]
         await until_allowed(self._api, kinds, self._tell_missing)
+        await warn_of_others(self._api)
         self._progress.allowed = True
         self._allowed.set()
         for feed in self._feeds:

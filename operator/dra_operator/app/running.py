@@ -1,4 +1,5 @@
-"""Which pods of the operator run, for `release`: nothing may be given back while one of them can still take it.
+"""Which pods of the operator run. For `release`: nothing may be given back while one of them can still take it. For `operator`, at its start: two
+allocators must not serve one pool.
 
 Whoever may create a pod may give it our label. A pod counts only if its ServiceAccount may allocate, which users cannot arrange.
 """
@@ -6,12 +7,13 @@ Whoever may create a pod may give it our label. A pod counts only if its Service
 from __future__ import annotations
 
 import logging
+import socket
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from dra_operator.errors import ApiForbidden, ApiNotFound, ApiUnavailable
-from dra_operator.kube.listing import RawMeta  # noqa: TC001 - msgspec looks it up
+from dra_operator.errors import ApiError, ApiForbidden, ApiNotFound, ApiUnavailable
+from dra_operator.kube.listing import RawMeta
 
 if TYPE_CHECKING:
     from dra_operator.kube.api import Api
@@ -20,6 +22,10 @@ logger = logging.getLogger(__name__)
 
 OPERATOR_LABEL = "app.kubernetes.io/name=dra-operator"
 """Label of the operator's pods in manifests/base, in every release so far; the release Job's pods have another."""
+
+NAMESPACE = "dra-operator"
+ACCOUNT = "dra-operator"
+"""Namespace and ServiceAccount of the Deployment in manifests/base."""
 
 PODS = "/api/v1/pods"
 REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
@@ -33,6 +39,10 @@ ALLOCATING = {
 """What no operator can do without, in all namespaces; every release so far asks for it."""
 
 
+class _Meta(RawMeta, frozen=True, rename="camel"):
+    deletion_timestamp: str = ""
+
+
 class _Spec(msgspec.Struct, frozen=True, rename="camel"):
     service_account_name: str = "default"
 
@@ -44,9 +54,15 @@ class _Status(msgspec.Struct, frozen=True):
 class _Pod(msgspec.Struct, frozen=True):
     """As little as is needed: a pod that the model cannot read may be the operator's all the same."""
 
-    metadata: RawMeta
+    metadata: _Meta
     spec: _Spec = _Spec()
     status: _Status = _Status()
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether it runs with the Deployment's ServiceAccount, and is to go on."""
+        is_ours = self.spec.service_account_name == ACCOUNT
+        return is_ours and self.status.phase == "Running" and not self.metadata.deletion_timestamp
 
     @property
     def groups(self) -> list[str]:
@@ -78,13 +94,40 @@ async def running(api: Api) -> list[RawMeta]:
     Raises:
         ApiError: pods cannot be listed, or rights cannot be asked for just now.
     """
-    answer = await api.request("GET", PODS, query={"labelSelector": OPERATOR_LABEL})
-    try:
-        pods = msgspec.json.decode(answer.body, type=_Pods).items or []
-    except msgspec.DecodeError as error:
-        raise ApiUnavailable(f"GET {PODS}: the list cannot be read: {error}") from error
+    pods = await _labelled(api, PODS)
     live = [pod for pod in pods if pod.status.phase not in {"Succeeded", "Failed"}]
     return [pod.metadata for pod in live if await _can_allocate(api, pod)]
+
+
+async def warn_of_others(api: Api) -> None:
+    """Say loudly that another operator runs, if a pod of the Deployment does that we are not in. Asks with no rights but those of the feeds.
+
+    That it ends already (its successor starts) is no news. Who runs outside of the cluster is not seen.
+    """
+    path = f"/api/v1/namespaces/{NAMESPACE}/pods"
+    try:
+        pods = await _labelled(api, path)
+    except ApiError as error:
+        logger.debug("whether another operator runs is not known: %s", error)
+        return
+    others = [
+        pod.metadata.key for pod in pods if pod.is_at_work and pod.metadata.name != socket.gethostname()
+    ]
+    if others:
+        logger.warning(
+            "another operator runs: pod %s. Both will allocate from the same pools, and the API server accepts one device in two claims: stop "
+            "one of them, this one or kubectl --namespace=%s scale deployment dra-operator --replicas=0",
+            ", ".join(others),
+            NAMESPACE,
+        )
+
+
+async def _labelled(api: Api, path: str) -> list[_Pod]:
+    answer = await api.request("GET", path, query={"labelSelector": OPERATOR_LABEL})
+    try:
+        return msgspec.json.decode(answer.body, type=_Pods).items or []
+    except msgspec.DecodeError as error:
+        raise ApiUnavailable(f"GET {path}: the list cannot be read: {error}") from error
 
 
 async def _can_allocate(api: Api, pod: _Pod) -> bool:

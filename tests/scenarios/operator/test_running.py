@@ -5,26 +5,27 @@ On an embedded server with access control, as the ServiceAccount of the release 
 
 from __future__ import annotations
 
+import socket
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 import yaml
 
 from dra_operator.app.release import give_back
 from dra_operator.app.running import running
-from dra_operator.kube.api import Api
+from dra_operator.kube.api import MERGE, Api
 from dra_operator.settings import build
 from dra_operator.testing.fakeapi import FakeApi
 from dra_operator.testing.fakeapi.failures import StatusError
 from dra_operator.testing.fakeapi.faults import Fault
 
 from .objects import pod
+from .world import World
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    import pytest
+    from collections.abc import AsyncIterator, Mapping
 
 MANIFESTS = Path(__file__).resolve().parents[3] / "manifests"
 ROLES = ("base/rbac.yaml", "release/rbac.yaml")
@@ -114,3 +115,45 @@ async def test_without_the_right_to_ask_the_label_has_to_do() -> None:
         server.faults.add(Fault(error=refused, resource="subjectaccessreviews", times=9))
 
         assert await names(api) == ["team/theirs"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "levels"),
+    [
+        ({}, ["WARNING"]),
+        ({"phase": "Pending"}, []),
+        ({"phase": "Succeeded"}, []),
+        ({"name": socket.gethostname()}, []),
+        ({"account": "default"}, []),
+        ({"namespace": "team"}, []),
+        ({"ends": "yes"}, []),
+    ],
+)
+async def test_a_second_operator_says_so_at_its_start(
+    changes: Mapping[str, str], levels: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Not for a pod that is its own, that ends, or that anybody could have given that label."""
+    facts = {
+        "namespace": "dra-operator",
+        "name": "first",
+        "account": "dra-operator",
+        "phase": "Running",
+        **changes,
+    }
+    other = labelled(facts["namespace"], facts["name"], facts["account"])
+    other["metadata"]["finalizers"] = ["example.com/wait"]
+    path = f"/api/v1/namespaces/{facts['namespace']}/pods/{facts['name']}"
+    async with World() as here:
+        for name in ("team", "dra-operator"):
+            here.add({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        here.add(other)
+        await here.user.request(
+            "PATCH", f"{path}/status", body={"status": {"phase": facts["phase"]}}, content_type=MERGE
+        )
+        if "ends" in changes:
+            await here.user.request("DELETE", path)
+        await here.start()
+    found = [record for record in caplog.records if "another operator runs" in record.getMessage()]
+    assert [record.levelname for record in found] == levels
+    assert all("pod dra-operator/first." in record.getMessage() for record in found)
+    assert all("--replicas=0" in record.getMessage() for record in found)
