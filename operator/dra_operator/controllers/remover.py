@@ -183,9 +183,9 @@ class Remover:
         """An operator that was started outside of the cluster has no pod to be seen by; it keeps its taint rules, though."""
         await asyncio.sleep(min(self._settle_seconds, ANSWER_SECONDS))
         rules = cast("list[DeviceTaintRule]", await self._list(RULE))
-        back = [
-            rule for rule in rules if is_ours(rule) and rule.metadata.labels.get(POLICY_LABEL, "") not in kept
-        ]
+        # One in deletion is the old one, kept by somebody's finalizer: the next pass tells of that.
+        ours = [rule for rule in rules if is_ours(rule) and rule.metadata.deletion_timestamp is None]
+        back = [rule for rule in ours if rule.metadata.labels.get(POLICY_LABEL, "") not in kept]
         for rule in back:
             self._fail(
                 RULE,

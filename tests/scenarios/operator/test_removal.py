@@ -582,6 +582,22 @@ async def test_the_taints_stay_while_an_attempt_cannot_be_ended(caplog: pytest.L
         assert "ResourceClaim default/half-b" in caplog.text
 
 
+async def test_a_rule_that_a_finalizer_keeps_is_told_from_one_that_an_operator_made_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with World() as here:
+        here.add(*golden.cluster(), golden.owned(), pod("web", by_template("gpu")))
+        rule = golden.rule(here.policy()["metadata"]["uid"])
+        rule["metadata"]["finalizers"] = ["example.com/keep"]
+        here.add(rule)
+
+        assert await removed(here) == 1
+
+        assert not here.is_gated("web")
+    assert "kept by the finalizers example.com/keep: take them off" in caplog.text
+    assert "is there again" not in caplog.text
+
+
 async def test_a_policy_whose_rule_cannot_be_deleted_keeps_its_finalizer() -> None:
     async with World() as here:
         await left_by_0_1_0(here)
