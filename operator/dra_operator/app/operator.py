@@ -97,7 +97,7 @@ class Brain:
             1,
         )
         self._listeners.append(DoublesWatch(parts).changed)
-        for watch in (BystanderWatch(parts, placer), StrandedWatch(parts)):
+        for watch in (BystanderWatch(parts, placer, settings.settle_seconds), StrandedWatch(parts)):
             self._starts.append(watch.start)
             self._listeners.append(watch.changed)
         self._add("sweeper", Sweeper(parts, self._queue(), self.committer, settings.sweep_seconds), 1)

@@ -25,7 +25,16 @@ from dra_operator.metrics import (
     PLACEMENT_STEPS,
 )
 from dra_operator.model import GATE, POD_CLAIM_NAME, Node, Pod, ResourceClaim
-from dra_operator.placement import Allocate, Ignore, Plan, Refuse, Release, Unplaced, Wait
+from dra_operator.placement import (
+    Allocate,
+    Ignore,
+    Plan,
+    Refuse,
+    Release,
+    Unplaced,
+    Wait,
+    unknown_requests,
+)
 from dra_operator.words import listed
 
 from .commit import CLAIM, POD
@@ -219,6 +228,9 @@ class AllocationController:
             raise
         self._log_served(pod, plan)
         self._served(pod, "committed", "Allocated", f"the pod goes to node {plan.node} with {_named(plan)}")
+        strange = unknown_requests(pod, self._cluster.claims_of_pod(pod))
+        if strange:
+            self._parts.recorder.record(POD, pod.metadata, "RequestUnknown", strange)
 
     def _log_served(self, pod: Pod, plan: Plan) -> None:
         """The one line about a pod that got its devices."""

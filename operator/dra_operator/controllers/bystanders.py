@@ -1,17 +1,27 @@
 """Tells users of pods and claims that pass the operator by, where only kube-scheduler would say something, or nobody.
 
-Two of them: a pod past our gate that waits for devices of ours, usually because its namespace lacks the label; and a claim that
-tolerates our mark on a pool, so that kube-scheduler allocates from it all the same. Follows the model, looks at what changed only,
-and writes nothing but events. Wired by `app`.
+Three of them: a pod past our gate that waits for devices of ours, usually because its namespace lacks the label; one at a gate that is
+ours by its domain only; and a claim that tolerates our mark on a pool, so that kube-scheduler allocates from it all the same. Follows the model, looks at what changed only,
+and writes nothing but events. Whose devices are may change for all pods at once: those are looked at again in rounds. Wired by `app`.
 """
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from dra_operator.allocator import tolerates
-from dra_operator.model import GATE, OWNED_TAINT, DeviceTaint, Pod, ResourceClaim
-from dra_operator.placement import SCHEDULER_NAME
+from dra_operator.cluster import claim_keys, rules_changed
+from dra_operator.model import (
+    GATE,
+    OWNED_TAINT,
+    DeviceClass,
+    DeviceTaint,
+    Pod,
+    ResourceClaim,
+    ResourceSlice,
+)
+from dra_operator.placement import SCHEDULER_NAME, UNKNOWN_GATE, unknown_gate_text, unknown_gates
 
 from .commit import CLAIM, POD
 from .names import holds_our_allocation
@@ -19,14 +29,28 @@ from .rules import EFFECT
 from .undo import claims_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from dra_operator.cluster import Change
-    from dra_operator.model import DeviceRequestAllocationResult
+    from dra_operator.model import DeviceRequestAllocationResult, PoolId
     from dra_operator.placement import Placer
 
     from .parts import Parts
 
 ENABLED_LABEL: Final = "dra-operator.io/enabled=true"
 """What the gate policy of the manifests looks for on namespaces."""
+
+ROUND: Final = 1.0
+"""Seconds between two rounds. Arbitrary: kube-apiserver does not notice `TELLS` events in it, and a person hardly does the wait."""
+
+GATHER: Final = 0.1
+"""Seconds at least in which changes are gathered before the first round; an apply or a relist is many. Arbitrary."""
+
+LOOKS: Final = 500
+"""Pods that one round looks at: some milliseconds. Arbitrary."""
+
+TELLS: Final = 50
+"""Pods that one round tells: the others come in the next ones. Arbitrary, and less than the event writer drops."""
 
 _MARK: Final = DeviceTaint(key=OWNED_TAINT, effect=EFFECT)
 
@@ -35,70 +59,128 @@ class BystanderWatch:
     """Follows the model.
 
     Args:
-        parts: the model and the voice.
+        parts: the model, the voice and the time.
         placer: knows whose a claim is.
+        settle_seconds: how long kube-scheduler may serve pods from a pool yet after it has become ours: nobody is told before.
     """
 
-    def __init__(self, parts: Parts, placer: Placer) -> None:
+    def __init__(self, parts: Parts, placer: Placer, settle_seconds: float) -> None:
         self._cluster = parts.cluster
         self._recorder = parts.recorder
+        self._clock = parts.clock
         self._placer = placer
+        self._grace = max(GATHER, settle_seconds)
         self._told: set[str] = set()
+        self._past: dict[str, None] = {}
+        """Keys of the pods that wait past our gate."""
+        self._due: dict[str, None] = {}
+        """Keys of the pods to look at in the next rounds, in that order."""
+        self._has_timer = False
 
     def start(self) -> None:
-        """The model is synced: look at the pods that are there."""
+        """The model is synced: look at the pods that are there, in rounds."""
         for pod in self._cluster.pods.values():
-            self._look(pod)
+            self._note(pod)
+        self._look_again(self._past)
 
     def changed(self, change: Change) -> None:
-        """Look at the pod that changed, or at the pods of the claim that did."""
-        subject = change.new
+        """Look at the pod that changed, at the pods of the claim that did, or at all when whose devices are may have changed."""
+        subject = change.new or change.old
         if isinstance(subject, Pod):
-            self._look(subject)
-        elif isinstance(subject, ResourceClaim):
-            self._look_at_claim(change.old, subject)
-        elif isinstance(change.old, Pod):
-            self._told.discard(change.old.uid)
+            self._pod_changed(change)
+        elif isinstance(change.new, ResourceClaim):
+            self._look_at_claim(change.old, change.new)
+        elif rules_changed(change) or _content(change.old) != _content(change.new):
+            self._look_again(self._past)
+
+    def _pod_changed(self, change: Change) -> None:
+        old, new = change.old, change.new
+        if isinstance(new, Pod):
+            self._note(new)
+            if new.uid not in self._told:
+                self._look(new)
+        elif isinstance(old, Pod):
+            self._told.discard(old.uid)
+            self._past.pop(old.key, None)
+        if isinstance(old, Pod) and _stands_for_claims(old) and not _stands_for_claims(new):
+            sharers = (pod for key in claim_keys(old) for pod in self._cluster.pods_of_claim(key))
+            self._look_again(pod.key for pod in sharers if pod.key in self._past)
+
+    def _note(self, pod: Pod) -> None:
+        if _waits_past_the_gate(pod):
+            self._past[pod.key] = None
+        else:
+            self._past.pop(pod.key, None)
+
+    def _look_again(self, pod_keys: Iterable[str]) -> None:
+        """Have a round look at pods; those that wait for one already keep their turn."""
+        self._due.update(dict.fromkeys(pod_keys))
+        if self._due and not self._has_timer:
+            self._has_timer = True
+            self._clock.call_later(self._grace, self._round)
+
+    def _round(self) -> None:
+        """Look at some of the pods that are due; the next round has the others."""
+        told = 0
+        for key in list(islice(self._due, LOOKS)):
+            del self._due[key]
+            pod = self._cluster.pods.get(key)
+            told += pod is not None and self._look(pod)
+            if told >= TELLS:
+                break
+        self._has_timer = bool(self._due)
+        if self._has_timer:
+            self._clock.call_later(ROUND, self._round)
 
     def _look_at_claim(self, old: object, claim: ResourceClaim) -> None:
         if not claim.is_allocated:
             for pod in self._cluster.pods_of_claim(claim.key):
-                self._look(pod)
+                if pod.uid not in self._told:
+                    self._look(pod)
         elif isinstance(old, ResourceClaim) and not old.is_allocated and not holds_our_allocation(claim):
             self._tell_of_toleration(claim)
 
-    def _look(self, pod: Pod) -> None:
-        """Tell a pod once that it waits for devices of ours. One that we released has its claims allocated."""
-        if pod.uid in self._told or not _waits_past_the_gate(pod):
-            return
-        if _is_unschedulable(pod) and pod.status.extended_resource_claim_status is None:
-            self._tell_of_extended_resource(pod)
+    def _look(self, pod: Pod) -> bool:
+        """Tell a pod, once as long as it is so, that it waits for devices of ours. Returns: whether it was told now.
+
+        One that we released has its claims allocated.
+        """
+        found = self._finding(pod)
+        if found is None:
+            self._told.discard(pod.uid)
+            return False
+        if pod.uid in self._told:
+            return False
+        self._told.add(pod.uid)
+        self._recorder.record(POD, pod.metadata, *found)
+        return True
+
+    def _finding(self, pod: Pod) -> tuple[str, str] | None:
+        """Reason and words for a pod that nobody serves; None if somebody does, or says what is wrong."""
+        if not _waits_past_the_gate(pod):
+            return None
+        gates = unknown_gates(pod)
+        if gates:
+            return UNKNOWN_GATE, unknown_gate_text(gates)
         for claim in claims_of(self._cluster, pod):
             pool_id = None if self._is_taken_care_of(claim) else self._placer.wanted_of_ours(claim)
-            if pool_id is None:
-                continue
-            self._told.add(pod.uid)
-            text = (
-                f"spec.schedulingGates lack {GATE}, but ResourceClaim {claim.key} asks for devices of pools that dra-operator owns, "
-                f"such as {pool_id}, so nobody allocates them: recreate the pod with the gate. New pods get it by themselves in "
-                f"namespaces that an admin has labelled {ENABLED_LABEL}"
-            )
-            self._recorder.record(POD, pod.metadata, "NotGated", text)
-            return
+            if pool_id is not None:
+                return "NotGated", _not_gated(claim, pool_id)
+        if _is_unschedulable(pod) and pod.status.extended_resource_claim_status is None:
+            return self._extended_resource(pod)
+        return None
 
-    def _tell_of_extended_resource(self, pod: Pod) -> None:
+    def _extended_resource(self, pod: Pod) -> tuple[str, str] | None:
         """Only kube-scheduler makes the claim behind an extended resource, and our mark keeps it off our pools."""
         found = self._placer.extended_of_ours(pod)
         if found is None:
-            return
-        self._told.add(pod.uid)
+            return None
         resource, class_name, pool_id = found
-        text = (
+        return "ExtendedResource", (
             f"spec.containers ask for the extended resource {resource}, which stands for DeviceClass {class_name}, and its devices are of "
             f"pools that dra-operator owns, such as {pool_id}: extended resources (DRAExtendedResource) are kube-scheduler's to serve, "
             "and this release does not. Ask for the devices by a ResourceClaim of that class, or take the pool out of the AllocationPolicy"
         )
-        self._recorder.record(POD, pod.metadata, "ExtendedResource", text)
 
     def _is_taken_care_of(self, claim: ResourceClaim) -> bool:
         """Whether the claim is allocated, or will be for a pod at our gate, where other words are told."""
@@ -121,10 +203,32 @@ class BystanderWatch:
                 return
 
 
+def _not_gated(claim: ResourceClaim, pool_id: PoolId) -> str:
+    return (
+        f"spec.schedulingGates lack {GATE}, but ResourceClaim {claim.key} asks for devices of pools that dra-operator owns, "
+        f"such as {pool_id}, so nobody allocates them: recreate the pod with the gate. New pods get it by themselves in "
+        f"namespaces that an admin has labelled {ENABLED_LABEL}"
+    )
+
+
+def _content(obj: object) -> object:
+    """What decides whose a request is, of the kinds besides policies that do."""
+    return obj.spec if isinstance(obj, ResourceSlice | DeviceClass) else None
+
+
+def _stands_for_claims(pod: object) -> bool:
+    """Whether a pod at our gate has others told of its claims, in other words."""
+    return isinstance(pod, Pod) and GATE in pod.gate_names and not pod.is_done
+
+
 def _waits_past_the_gate(pod: Pod) -> bool:
-    is_pending = not (pod.spec.node_name or pod.is_done or pod.metadata.deletion_timestamp)
+    """Whether neither a gate that somebody takes off nor our scheduler's name holds a pod that waits."""
+    if pod.spec.node_name or pod.is_done or pod.metadata.deletion_timestamp:
+        return False
+    if unknown_gates(pod):
+        return GATE not in pod.gate_names
     is_held = bool(pod.gate_names) or pod.spec.scheduler_name == SCHEDULER_NAME
-    return is_pending and not is_held and (bool(pod.spec.resource_claims) or _is_unschedulable(pod))
+    return not is_held and (bool(pod.spec.resource_claims) or _is_unschedulable(pod))
 
 
 def _is_unschedulable(pod: Pod) -> bool:

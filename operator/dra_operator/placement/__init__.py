@@ -5,8 +5,9 @@ The allocation controller makes one `Placer` and asks it, pod by pod: `decide(po
 plan needs no undo.
 """
 
-from .entries import CLAIM_MISSING
+from .entries import CLAIM_MISSING, unknown_requests
 from .findings import COMBINATION
+from .gates import UNKNOWN_GATE, unknown_gate_text, unknown_gates
 from .intake import SCHEDULER_NAME
 from .options import PlacementOptions
 from .outcomes import (
@@ -34,6 +35,7 @@ __all__ = [
     "COMBINATION",
     "IN_USE",
     "SCHEDULER_NAME",
+    "UNKNOWN_GATE",
     "Allocate",
     "Cause",
     "ClaimDecision",
@@ -51,4 +53,7 @@ __all__ = [
     "Unplaced",
     "Verdict",
     "Wait",
+    "unknown_gate_text",
+    "unknown_gates",
+    "unknown_requests",
 ]

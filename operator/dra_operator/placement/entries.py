@@ -1,4 +1,4 @@
-"""What to tell of an entry of `spec.resourceClaims` that the pod cannot go on with: its path, upstream's words, the next step.
+"""What to tell of what a pod names and cannot go on with, entries of `spec.resourceClaims` above all: path, upstream's words, next step.
 
 Called by `Intake`. Where upstream has words for the same state (cp C-10, C-11, S-1), those are used: users find them in search engines. It
 must not decide whether the pod goes on.
@@ -9,17 +9,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dra_operator.cluster import Resolution
+from dra_operator.words import listed
 
 from .outcomes import Refuse, Wait
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Iterable
 
     from dra_operator.cluster import PodClaim
     from dra_operator.model import Pod
 
 CLAIM_MISSING: Final = "ClaimMissing"
 """The reason of pods whose generated claim is not known here: not yet, or no more."""
+
+NAMED: Final = 3
+"""Names that a message lists."""
 
 LAG: Final = 5.0
 """Seconds for which what a pod names may be unknown without a word. Arbitrary: feeds are apart by less than one, and people apply a
@@ -54,11 +58,42 @@ def hindrance(pod: Pod, index: int, entry: PodClaim, templates: Container[str]) 
         return _missing(path, entry)
     if entry.resolution is Resolution.FOREIGN:
         return _foreign(path, entry)
+    return _going(path, entry)
+
+
+def node_unknown(pod: Pod) -> Wait:
+    """The node that a pod was created for is not there. Quiet at first: the feeds of pods and nodes overtake each other."""
     text = (
-        f"{path}: {entry.message}: no pod can use it any more. Wait until it is gone and create it anew; if it stays, see its "
-        f"metadata.finalizers and the pods in its status.reservedFor (kubectl get resourceclaim {entry.name} -o yaml)"
+        f"spec.nodeName: Node {pod.spec.node_name}, to which this pod is bound, does not exist, so no devices can be chosen for it: create "
+        "the node, and the pod goes on by itself, or recreate the pod with the name of another node, or without"
     )
-    return Wait("ClaimNotReady", text)
+    return Wait("NodeUnknown", text, quiet=True, told_after=LAG)
+
+
+def unknown_requests(pod: Pod, entries: Iterable[PodClaim]) -> str:
+    """The containers' uses of requests that their claims do not have; empty if there are none.
+
+    Neither API server nor scheduler compares them (kube-scheduler places such a pod, too): the kubelet does, when it starts the container.
+    """
+    known = {
+        entry.entry.name: [request.name for request in entry.claim.spec.devices.requests]
+        for entry in entries
+        if entry.claim is not None
+    }
+    found = [
+        f"spec.{kind}[{index}].resources.claims[{number}].request: {use.request} is no request of the pod's claim {use.name}, which has "
+        f"{listed(known[use.name], NAMED)}"
+        for kind, containers in (
+            ("initContainers", pod.spec.init_containers),
+            ("containers", pod.spec.containers),
+        )
+        for index, container in enumerate(containers)
+        for number, use in enumerate(container.resources.claims)
+        if use.request and use.request not in known.get(use.name, (use.request,))
+    ]
+    if not found:
+        return ""
+    return f"{listed(found, NAMED, '; ')}: the kubelet cannot start such a container. Correct the name and recreate the pod"
 
 
 def _claim_path(pod: Pod, path: str, entry: PodClaim) -> str:
@@ -92,6 +127,20 @@ def _missing(path: str, entry: PodClaim) -> Wait:
         return Wait(CLAIM_MISSING, text, quiet=True, told_after=LAG)
     text += f": create ResourceClaim {entry.claim_key}, and the pod goes on by itself"
     return Wait("ClaimNotReady", text, quiet=True, told_after=LAG)
+
+
+def _going(path: str, entry: PodClaim) -> Wait:
+    """One that was generated for the pod must not be made by hand: its owner and name are the generator's to set (cp C-11, C-82)."""
+    step = (
+        "It was generated for this pod: when it is gone, kube-controller-manager generates another; if none comes, recreate the pod. If"
+        if entry.must_check_owner
+        else "Wait until it is gone and create it anew; if"
+    )
+    text = (
+        f"{path}: {entry.message}: no pod can use it any more. {step} it stays, see its metadata.finalizers and the pods in its "
+        f"status.reservedFor (kubectl get resourceclaim {entry.name} -o yaml)"
+    )
+    return Wait("ClaimNotReady", text)
 
 
 def _foreign(path: str, entry: PodClaim) -> Wait | Refuse:

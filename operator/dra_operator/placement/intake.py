@@ -13,8 +13,9 @@ from dra_operator.cluster import Resolution
 from dra_operator.model import GATE
 
 from .constraints import refusal, unevaluated_fields
-from .entries import hindrance
+from .entries import hindrance, node_unknown
 from .faults import class_missing, forms
+from .gates import other_gates
 from .outcomes import Allocate, Ignore, Refuse, Release, Wait
 from .ownership import Side
 
@@ -33,8 +34,8 @@ MAX_CONSUMERS: Final = 256
 SCHEDULER_NAME: Final = "dra-operator"
 """Pods with this scheduler name are ours without a gate (architecture, section 2)."""
 
-OTHER_GATES: Final = "OtherGates"
-"""The reason of pods that somebody else holds as well, which is the ordinary course of things."""
+RUNNING: Final = "Running"
+"""The phase of pods that the kubelet has started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +61,7 @@ class Intake:
         if not _is_candidate(pod):
             return Ignore()
         if len(pod.spec.scheduling_gates) > 1:
-            others = ", ".join(name for name in pod.gate_names if name != GATE)
-            text = (
-                f"waits for gate {others} in spec.schedulingGates, which another controller takes off: dra-operator acts when its own "
-                "gate is the only one left"
-            )
-            return Wait(OTHER_GATES, text, quiet=not pod.spec.resource_claims)
+            return other_gates(pod)
         entries = self._cluster.claims_of_pod(pod)
         if not pod.spec.node_name and all(entry.resolution is Resolution.NOT_NEEDED for entry in entries):
             return Release()
@@ -78,8 +74,12 @@ class Intake:
         return self._missing_class(claims) or self._by_side(pod, claims)
 
     def _unready(self, pod: Pod, entries: Iterable[PodClaim]) -> Wait | Refuse | None:
-        """The first entry in the way (cp S-1)."""
-        found = (hindrance(pod, index, entry, self._cluster.templates) for index, entry in enumerate(entries))
+        """The first entry in the way (cp S-1). A claim that a pod on its node has keeps nobody waiting, whatever becomes of it."""
+        found = (
+            hindrance(pod, index, entry, self._cluster.templates)
+            for index, entry in enumerate(entries)
+            if not _is_served(pod, entry)
+        )
         return next((held for held in found if held is not None), None)
 
     def _missing_class(self, claims: Iterable[ResourceClaim]) -> Wait | None:
@@ -126,6 +126,8 @@ class Intake:
         """A pod that never saw a scheduler (cp I-28): only what is ours and unallocated is work."""
         if not found.ours:
             return Ignore()
+        if pod.spec.node_name not in self._cluster.nodes:
+            return node_unknown(pod)
         return (
             self._in_flight(pod, found.ours) or self._full(pod, found.allocated_ours) or _allocate(pod, found)
         )
@@ -179,6 +181,14 @@ def _is_candidate(pod: Pod) -> bool:
     if pod.spec.node_name:
         return bool(pod.spec.resource_claims)
     return GATE in pod.gate_names
+
+
+def _is_served(pod: Pod, entry: PodClaim) -> bool:
+    """Whether a bound pod has what the entry stands for: it is reserved, or the kubelet has started the pod, which it does only then."""
+    if not pod.spec.node_name:
+        return False
+    is_reserved = entry.claim is not None and entry.claim.is_reserved_for(pod.uid)
+    return is_reserved or pod.status.phase == RUNNING
 
 
 def _is_held_for_us(pod: Pod) -> bool:

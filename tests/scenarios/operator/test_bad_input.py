@@ -15,6 +15,7 @@ from dra_operator.placement import entries
 
 from .objects import (
     DRIVER,
+    GATE,
     by_name,
     by_template,
     claim,
@@ -514,6 +515,83 @@ async def test_a_claim_in_deletion_holds_the_pod_until_there_is_another() -> Non
         await here.until(lambda: "mine" not in here.claims)
         here.add(claim("mine"))
         await here.until(lambda: here.node_of("web"))
+
+
+def warnings(here: World, name: str) -> list[str]:
+    """What has been said of the claims of a pod."""
+    return [*here.messages("ClaimNotReady", name), *here.messages("ClaimMissing", name)]
+
+
+@pytest.mark.parametrize("how", ["deleted", "gone"])
+async def test_pods_on_their_node_do_not_wait_for_a_claim_that_somebody_deletes(how: str) -> None:
+    """They keep the device; a pod at the gate that shares the claim does wait."""
+    async with world(*STOCK, objects=(*CLUSTER, claim("mine"))) as here:
+        here.add(pod("one", by_name("mine")), pod("two", by_name("mine")), pod("own", by_template("gpu")))
+        names = ("one", "two", "own")
+        await here.until(
+            lambda: all(here.pods[name].get("status", {}).get("phase") == "Running" for name in names)
+        )
+        held = {name: here.devices_of(name) for name in names}
+        told = {name: warnings(here, name) for name in names}
+        for name in sorted(set(here.claims) - {"held"}):
+            await here.delete("claim", name)
+            if how == "gone":
+                await here.patch("claim", name, {"metadata": {"finalizers": None}})
+        here.add(pod("late", by_name("mine")))
+        await here.until(lambda: here.operator and "default/late" in here.operator.brain.allocation.waiting)
+        await here.settle()
+        assert here.operator is not None
+        assert list(here.operator.brain.allocation.waiting) == ["default/late"]
+        for name in names:
+            assert warnings(here, name) == told[name]
+            assert how == "gone" or here.devices_of(name) == held[name]
+
+
+async def test_a_pod_whose_own_claim_is_being_deleted_is_not_told_to_make_another_by_hand() -> None:
+    """Nobody can make it by hand: it needs the pod as its owner."""
+    async with world("claims", objects=(*CLUSTER, claim("first"))) as here:
+        here.add(pod("web", by_template("gpu"), gates=(GATE, "foo.io/wait")))
+        await here.until(lambda: any(name.startswith("web-") for name in here.claims))
+        name = next(name for name in here.claims if name.startswith("web-"))
+        await here.patch("claim", name, {"metadata": {"finalizers": ["example.com/keep"]}})
+        await here.delete("claim", name)
+        await here.patch("pod", "web", {"spec": {"schedulingGates": [{"name": GATE}]}})
+        await here.until(lambda: here.messages("ClaimNotReady", "web"))
+        (text,) = here.messages("ClaimNotReady", "web")
+        assert text.startswith(
+            f'status.resourceClaimStatuses[0].resourceClaimName: resourceclaim "{name}" is being deleted'
+        )
+        assert "recreate the pod" in text
+        assert "create it anew" not in text
+
+
+async def test_a_container_that_asks_for_a_request_which_its_claim_does_not_have_is_told() -> None:
+    """The pod is placed, as kube-scheduler does; it is the kubelet that does not start the container."""
+    wrong = pod("web", by_name("mine"))
+    wrong["spec"]["containers"][0]["resources"]["claims"] = [{"name": "gpu", "request": "nope"}]
+    right = pod("good", by_template("gpu"))
+    right["spec"]["containers"][0]["resources"]["claims"] = [{"name": "gpu", "request": "gpu"}]
+    async with world(*STOCK[:2], objects=(*CLUSTER, claim("mine", requests("a", "b")))) as here:
+        here.add(wrong, right)
+        await here.until(lambda: here.messages("RequestUnknown", "web"))
+        (text,) = here.messages("RequestUnknown", "web")
+        assert text == (
+            "spec.containers[0].resources.claims[0].request: nope is no request of the pod's claim gpu, which has a, b: the kubelet "
+            "cannot start such a container. Correct the name and recreate the pod"
+        )
+        await here.until(lambda: here.node_of("web") and here.node_of("good"))
+        assert here.messages("RequestUnknown", "good") == []
+
+
+async def test_a_pod_that_is_created_for_a_node_that_does_not_exist_is_told_and_goes_on_with_it() -> None:
+    async with world(*STOCK, objects=(*CLUSTER, claim("mine"), slice_("n9", 1))) as here:
+        here.add(pod("web", by_name("mine"), gates=(), nodeName="n9"))
+        await here.until(lambda: here.messages("NodeUnknown", "web"))
+        (text,) = here.messages("NodeUnknown", "web")
+        assert text.startswith("spec.nodeName: Node n9, to which this pod is bound, does not exist")
+        assert "create the node, and the pod goes on by itself, or recreate the pod" in text
+        here.add(node("n9"))
+        await here.until(lambda: here.devices_of("web") == [f"{DRIVER}/n9/dev-0"])
 
 
 async def test_a_status_entry_that_names_the_claim_of_another_pod_gives_the_pod_nothing_of_it() -> None:

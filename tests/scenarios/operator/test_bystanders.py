@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dra_operator.controllers import bystanders
 
 from .objects import (
     DRIVER,
+    GATE,
     by_name,
     by_template,
     claim,
@@ -18,6 +23,9 @@ from .objects import (
     template,
 )
 from .world import world
+
+if TYPE_CHECKING:
+    from .world import World
 
 OTHER = "nic.example.com"
 CLUSTER = (node("n1"), slice_("n1", 2), device_class(), policy(), template())
@@ -149,3 +157,130 @@ async def test_a_pod_whose_extended_resource_others_serve_is_not_told() -> None:
         here.add(pod("lost", by_template("gpu"), gates=()))
         await here.until(lambda: here.messages("NotGated", "lost"))
         assert here.messages("ExtendedResource", "plugin") == here.messages("ExtendedResource", "stock") == []
+
+
+def versions(here: World) -> set[str]:
+    """Another one for each write of an event."""
+    return {event["metadata"]["resourceVersion"] for event in here.events if event["reason"] == "NotGated"}
+
+
+def claim_of(here: World, pod_name: str) -> str:
+    """The name of the claim that was generated for a pod."""
+    return next(name for name in here.claims if name.startswith(f"{pod_name}-"))
+
+
+def told_to_lack_the_gate(here: World) -> list[str]:
+    return sorted({event["involvedObject"]["name"] for event in here.events if event["reason"] == "NotGated"})
+
+
+async def add_policy(here: World) -> None:
+    here.add(policy())
+
+
+async def edit_policy(here: World) -> None:
+    await here.patch("policy", "others", {"spec": {"pools": [{"driver": OTHER}, {"driver": DRIVER}]}})
+
+
+async def publish(here: World) -> None:
+    here.add(slice_("n1", 2))
+
+
+async def change_class(here: World) -> None:
+    selectors = [{"cel": {"expression": f'device.driver == "{DRIVER}"'}}]
+    await here.patch("class", "gpu", {"spec": {"selectors": selectors}})
+
+
+async def create_claim(here: World) -> None:
+    here.add(claim("mine"))
+
+
+MINE = (claim("mine"), pod("lost", by_name("mine"), gates=()))
+MOVES = {
+    "a policy is added": (add_policy, (node("n1"), slice_("n1", 2), device_class(), *MINE)),
+    "a policy is edited": (
+        edit_policy,
+        (node("n1"), slice_("n1", 2), device_class(), policy("others", OTHER), *MINE),
+    ),
+    "slices are published": (publish, (node("n1"), device_class(), policy(), *MINE)),
+    "the class changes": (
+        change_class,
+        (node("n1"), slice_("n1", 2), slice_("n1", 2, OTHER), device_class("gpu", OTHER), policy(), *MINE),
+    ),
+    "the claim is created": (create_claim, (node("n1"), slice_("n1", 2), device_class(), policy(), MINE[1])),
+}
+
+
+@pytest.mark.parametrize("move", MOVES)
+async def test_a_pod_that_becomes_ours_without_the_gate_is_told(move: str) -> None:
+    happen, cluster = MOVES[move]
+    async with world(objects=cluster) as here:
+        await here.settle()
+        assert here.messages("NotGated", "lost") == []
+        await happen(here)
+        await here.until(lambda: here.messages("NotGated", "lost"))
+
+
+async def test_a_pod_that_was_released_and_not_served_before_its_pool_is_ours_again_is_told() -> None:
+    """As when an entry of a policy is taken out for some seconds: a release cannot be taken back."""
+    async with world("claims", objects=CLUSTER) as here:
+        here.add(*(pod(f"p{number}", by_template("gpu")) for number in range(3)))
+        await here.until(lambda: len(here.devices()) == 2)
+        await here.settle()
+        (waiting,) = (name for name in here.pods if here.is_gated(name))
+        await here.patch("policy", "gpus", {"spec": {"pools": [{"driver": OTHER}]}})
+        await here.until(lambda: not here.is_gated(waiting))
+        await here.patch("policy", "gpus", {"spec": {"pools": [{"driver": DRIVER}]}})
+        await here.until(lambda: here.messages("NotGated", waiting))
+        await here.settle()
+        assert told_to_lack_the_gate(here) == [waiting]
+
+
+async def test_a_pod_that_shared_its_claim_with_one_at_our_gate_is_told_when_that_one_goes() -> None:
+    cluster = (*CLUSTER, claim("mine"), pod("gated", by_name("mine"), gates=(GATE, "foo.io/wait")))
+    async with world(objects=(*cluster, pod("lost", by_name("mine"), gates=()))) as here:
+        await here.settle()
+        assert here.messages("NotGated", "lost") == []
+        await here.delete("pod", "gated")
+        await here.until(lambda: here.messages("NotGated", "lost"))
+
+
+async def test_pods_that_become_ours_are_told_in_rounds_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that kube-scheduler has served in the meantime are not told, and no slice brings the words again."""
+    monkeypatch.setattr(bystanders, "TELLS", 2)
+    monkeypatch.setattr(bystanders, "ROUND", 0.05)
+    pods = [pod(f"p{number}", by_template("gpu"), gates=()) for number in range(6)]
+    cluster = (node("n1"), slice_("n1", 2), device_class(), template(), *pods)
+    async with world("claims", objects=cluster) as here:
+        await here.until(lambda: len(here.claims) == len(pods))
+        await here.patch("claim", claim_of(here, "p0"), allocation(), "status")
+        await here.settle()
+        here.add(policy())
+        await here.until(lambda: len(told_to_lack_the_gate(here)) == len(pods) - 1)
+        assert "p0" not in told_to_lack_the_gate(here)
+
+        written = versions(here)
+        await here.patch("slice", f"n1-{DRIVER}", {"spec": {"devices": [{"name": "dev-7"}]}})
+        here.add(pod("last", by_template("gpu"), gates=()))
+        await here.until(lambda: here.messages("NotGated", "last"))
+        assert versions(here) > written
+
+
+async def test_a_gate_of_our_domain_that_is_none_of_ours_is_told_with_the_right_name() -> None:
+    """Whether or not our own is there as well, and whether or not the pod has claims: nobody takes it off."""
+    misspelt = "dra-operator.io/alocate"
+    async with world("claims", objects=CLUSTER) as here:
+        here.add(
+            pod("both", by_template("gpu"), gates=(GATE, misspelt)),
+            pod("bare", gates=(GATE, misspelt)),
+            pod("only", gates=(misspelt,)),
+            pod("other", by_template("gpu"), gates=("foo.io/wait",)),
+        )
+        names = ("both", "bare", "only")
+        await here.until(lambda: all(here.messages("UnknownGate", name) for name in names))
+        for name in names:
+            (text,) = here.messages("UnknownGate", name)
+            assert text.startswith(f"spec.schedulingGates: {misspelt}: dra-operator has no such gate")
+            assert "did you mean dra-operator.io/allocate?" in text
+        await here.patch("pod", "both", {"spec": {"schedulingGates": [{"name": GATE}]}})
+        await here.until(lambda: not here.is_gated("both"))
+        assert here.messages("UnknownGate", "other") == here.messages("OtherGates", "both") == []
