@@ -80,7 +80,7 @@ class JsonFormatter(_Formatter):
             "time": self.time(record),
             "level": record.levelname.lower(),
             "message": self.message(record),
-            **fields_of(record),
+            **{name: _rounded(value) for name, value in fields_of(record).items()},
             "logger": record.name,
         }
         if trace := self.trace(record):
@@ -124,6 +124,11 @@ def set_up(level: int, style: str) -> None:
         logging.getLogger(name).setLevel(max(level, logging.WARNING))
     # Kopf speaks of its own life at INFO, where ours is told already; at DEBUG it tells of its watches.
     logging.getLogger("kopf").setLevel(level if level < logging.INFO else max(level, logging.WARNING))
+
+
+def _rounded(value: Field) -> Field:
+    """Seconds to the millisecond; nobody measures finer."""
+    return round(value, 3) if isinstance(value, float) else value
 
 
 def _one_line(text: str) -> str:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from dra_operator.cluster import rules_changed
 from dra_operator.errors import ApiAlreadyExists, ApiError, ApiForbidden, ApiInvalid, ApiNotFound
-from dra_operator.logfields import fields, note
+from dra_operator.logfields import News, fields, note
 from dra_operator.model import AllocationPolicy, DeviceTaintRule, ResourceClaim, ResourceSlice, from_object
 
 from .cadence import Cadence
@@ -46,6 +46,9 @@ ten thousand pools takes a second, of which the others need nine tenths."""
 
 REFUSALS = (ApiForbidden, ApiInvalid)
 """Failures that repeating does not mend."""
+
+LONG = 30.0
+"""Seconds after which a pool that cannot be used is worth a line in the log. Arbitrary: drivers that publish anew take moments."""
 
 DRAIN_INTERVAL = 0.2
 """Seconds between two looks at the writes that a removal waits for."""
@@ -81,6 +84,8 @@ class PolicyController:
         self._written: dict[str, AllocationPolicyStatus] = {}
         self._cadences: dict[str, Cadence] = {}
         self._rests_until: dict[str, float] = {}
+        self._broken_since: dict[str, float] = {}
+        self._news = News()
 
     def start(self) -> None:
         """The model is synced: look at every policy."""
@@ -117,6 +122,8 @@ class PolicyController:
             self._written.pop(name, None)
             self._cadences.pop(name, None)
             self._rests_until.pop(name, None)
+            self._broken_since.pop(name, None)
+            self._news.forget(name)
             self._settling.refusals.pop(name, None)
             return
         if policy.metadata.deletion_timestamp is not None:
@@ -260,6 +267,14 @@ class PolicyController:
             self._cluster.assume(claim)
         self._settling.confirm(uids)
         self._wake()
+        rules = [rule for rule in self._cluster.taint_rules.values() if rule.metadata.uid in uids]
+        for rule in sorted(rules, key=lambda rule: rule.metadata.name):
+            owner = rule.metadata.controller
+            logger.info(
+                "devices are given out from %s from now on",
+                _ruled(rule),
+                extra=fields(policy=owner.name if owner else None),
+            )
 
     def _look_again(self, policy: AllocationPolicy) -> None:
         """Come back when the next rule has settled; nothing else may happen that would wake us."""
@@ -271,6 +286,7 @@ class PolicyController:
         """Write the status if it changed, and not too often."""
         facts = self._look(policy)
         found = verdicts(facts)
+        self._log_broken(policy.metadata.name, found)
         wanted = status(policy, facts, found, to_rfc3339(self._parts.clock.now()))
         decoded = from_object(AllocationPolicy, {"metadata": {}, "status": wanted}).status
         if decoded == policy.status:
@@ -285,6 +301,24 @@ class PolicyController:
         self._written[name] = decoded
         await self._access.patch(POLICY, policy, {"status": wanted}, subresource="status")
         self._tell(policy, found)
+
+    def _log_broken(self, name: str, found: Iterable[Verdict]) -> None:
+        """One line when pools of the policy have been of no use for long, and one when all are again."""
+        broken = next(
+            (verdict for verdict in found if verdict.type == "PoolsUsable" and verdict.status == "False"),
+            None,
+        )
+        if broken is None:
+            self._broken_since.pop(name, None)
+            if self._news.forget(name):
+                logger.info("all pools of the policy can be used again")
+            return
+        now = self._parts.clock.monotonic()
+        if name not in self._broken_since:
+            self._broken_since[name] = now
+            self._parts.clock.call_later(LONG, lambda: self.queue.add(name))
+        elif now - self._broken_since[name] >= LONG and self._news.is_new(name, broken.message):
+            logger.warning("pools cannot be used for %.0f s: %s", LONG, broken.message)
 
     def _tell(self, policy: AllocationPolicy, found: Iterable[Verdict]) -> None:
         """An event for what is wrong and new; one that all is well for a policy that was warned."""
@@ -353,6 +387,13 @@ def _pools(claim: object) -> frozenset[PoolId]:
     if not isinstance(claim, ResourceClaim) or claim.status.allocation is None:
         return frozenset()
     return frozenset(result.device_id.pool_id for result in claim.status.allocation.devices.results)
+
+
+def _ruled(rule: DeviceTaintRule) -> str:
+    chosen = rule.spec.device_selector
+    if chosen is None:
+        return "all pools"
+    return f"pool {chosen.driver}/{chosen.pool}" if chosen.pool else f"all pools of {chosen.driver}"
 
 
 def _words(selector: PoolSelector) -> str:

@@ -279,6 +279,10 @@ async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
 
 def _unavailable(call: _Call, error: BaseException) -> ApiError:
     what = _no_way(error) if isinstance(error, aiohttp.ClientConnectorError) else str(error)
+    if not what and isinstance(error, TimeoutError):
+        what = (
+            f"no answer within {call.timeout.total or call.timeout.sock_read:g} s; does the API server hang?"
+        )
     return ApiUnavailable(f"{call.method} {call.path}: {what or type(error).__name__}")
 
 

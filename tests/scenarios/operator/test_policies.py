@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from typing import TYPE_CHECKING
 
 from dra_operator.controllers import ownership
 from dra_operator.testing.fakeapi.faults import Fault
 
 from .objects import by_name, by_template, claim, device_class, node, pod, policy, slice_, template
-from .world import World, world
+from .world import PATIENCE, World, world
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pytest
 
 CLUSTER = (node("n1"), slice_("n1", 2), device_class(), template())
@@ -124,6 +128,39 @@ async def test_a_policy_names_the_pools_that_their_driver_has_not_published_comp
         await here.delete("slice", broken["metadata"]["name"])
         here.add(slice_("n1", 2))
         await here.until(lambda: here.condition("PoolsUsable") == ("True", "Complete"))
+
+
+async def test_the_log_tells_when_pools_are_used_when_they_cannot_be_for_long_and_when_they_can_again(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ownership, "LONG", 0.05)
+    monkeypatch.setattr(ownership, "STATUS_INTERVAL", 0.01)
+    caplog.set_level(logging.INFO, "dra_operator.controllers.ownership")
+
+    def told(words: str) -> list[str]:
+        return [record.levelname for record in caplog.records if words in record.getMessage()]
+
+    part = slice_("n1", 2)
+    part["spec"]["pool"]["resourceSliceCount"] = 2
+    rest = slice_("n1", 0)
+    rest["metadata"]["name"] = "rest"
+    rest["spec"]["pool"]["resourceSliceCount"] = 2
+    async with world(*STOCK, objects=(node("n1"), part, device_class(), policy())) as here:
+        await logged(lambda: told("pools cannot be used for"))
+        assert told("devices are given out from all pools of gpu.example.com from now on") == ["INFO"]
+        await here.patch("policy", "gpus", {"metadata": {"labels": {"a": "b"}}})
+        await here.settle_but_timers()
+        assert told("1 of 2 slices are published") == ["WARNING"]
+        assert told("can be used again") == []
+        here.add(rest)
+        await logged(lambda: told("can be used again"))
+
+
+async def logged(holds: Callable[[], object]) -> None:
+    """Wait for a line; the log tells of no changes."""
+    async with asyncio.timeout(PATIENCE):
+        while not holds():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
 
 
 async def test_removal_drops_the_rules_then_the_policy_and_gives_the_pods_back() -> None:

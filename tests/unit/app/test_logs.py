@@ -65,7 +65,7 @@ def test_a_text_line_is_time_level_message_and_fields(stream: Log) -> None:
 
 def test_a_json_line_has_the_fields_as_keys(stream: Log) -> None:
     stream.start(logging.INFO, "json")
-    log(extra=fields(pod="team/web", devices=2))
+    log(extra=fields(pod="team/web", devices=2, seconds=0.058406444999491214))
     entry = json.loads(stream.text())
     assert re.fullmatch(TIME, entry.pop("time"))
     assert entry == {
@@ -73,6 +73,7 @@ def test_a_json_line_has_the_fields_as_keys(stream: Log) -> None:
         "message": "done",
         "pod": "team/web",
         "devices": 2,
+        "seconds": 0.058,
         "logger": "dra_operator.x",
     }
 
