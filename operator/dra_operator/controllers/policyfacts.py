@@ -40,6 +40,7 @@ def gather(policy: AllocationPolicy, cluster: Cluster, settling: Settling, featu
         refusal=settling.refusals.get(policy.metadata.name, ""),
         elsewhere=_elsewhere(policy, cluster),
         broken=_broken((PoolId(pool.driver, pool.name) for pool in pools), cluster, features),
+        disputed=_disputed((PoolId(pool.driver, pool.name) for pool in pools), cluster),
         listed=tuple(pools[:LISTED]),
         unknown=tuple(unknown_selectors(policy, cluster)),
         overlaps=tuple(overlaps(policy, cluster)),
@@ -85,6 +86,18 @@ def _broken(pools: Iterable[PoolId], cluster: Cluster, features: Features) -> di
         for pool_id in pools
     )
     return {pool_id: problem for pool_id, problem in problems if problem is not None}
+
+
+def _disputed(pools: Iterable[PoolId], cluster: Cluster) -> dict[PoolId, list[int]]:
+    """Pools whose newest slices do not agree on how many they are."""
+    found = {}
+    for pool_id in pools:
+        published = [slice_.spec.pool for slice_ in cluster.slices.of_pool(pool_id)]
+        newest = max((pool.generation for pool in published), default=0)
+        counts = {pool.resource_slice_count for pool in published if pool.generation == newest}
+        if len(counts) > 1:
+            found[pool_id] = sorted(counts)
+    return found
 
 
 def _nowhere(pool_id: PoolId, cluster: Cluster) -> Rejection | None:

@@ -34,7 +34,7 @@ LISTED = 32
 PROBLEMS = {
     "Enforced": ("TaintRulesNotServed", "RulesRefused"),
     "PoolsFound": ("NoPools", "PoolsUnknown"),
-    "PoolsUsable": ("PoolIncomplete", "PoolInvalid"),
+    "PoolsUsable": ("PoolIncomplete", "PoolInvalid", "CountsDiffer"),
     "Overlapping": ("PoolsShared",),
 }
 """Reasons of conditions that are worth a Warning event on the policy: somebody has to do something."""
@@ -56,6 +56,7 @@ class Facts:
         refusal: why the API server does not let us write the rules, in its words; empty if it does.
         elsewhere: pools that the policy selects and an older one rules, by the name of that policy.
         broken: pools that nothing can be had from, and why.
+        disputed: pools that are used although their slices differ in how many they are, and the counts.
         listed: the first of the pools.
         unknown: selectors that match no published pool.
         overlaps: selectors that match what another policy selects.
@@ -72,6 +73,7 @@ class Facts:
     refusal: str = ""
     elsewhere: Mapping[str, int] = field(default_factory=dict)
     broken: Mapping[PoolId, Rejection] = field(default_factory=dict)
+    disputed: Mapping[PoolId, Sequence[int]] = field(default_factory=dict)
     listed: Sequence[OwnedPool] = ()
     unknown: Sequence[Unknown] = ()
     overlaps: Sequence[Overlap] = ()
@@ -140,6 +142,8 @@ def _ready(facts: Facts, enforced: Verdict, settling: Verdict) -> Verdict:
 
 
 def _usable(facts: Facts) -> Verdict:
+    if not facts.broken and facts.disputed:
+        return _disputed(facts.disputed)
     if not facts.broken:
         return Verdict("PoolsUsable", "True", "Complete", "all pools are published completely")
     bad = sorted(facts.broken.items(), key=lambda found: (found[1].why is Why.POOL_INCOMPLETE, found[0]))
@@ -150,6 +154,17 @@ def _usable(facts: Facts) -> Verdict:
         "pods go on by themselves then"
     )
     return Verdict("PoolsUsable", "False", reason, text)
+
+
+def _disputed(found: Mapping[PoolId, Sequence[int]]) -> Verdict:
+    """As kube-scheduler, we take the count of one slice and do not compare (alloc P-8)."""
+    counts = {pool_id: " and ".join(map(str, numbers)) for pool_id, numbers in sorted(found.items())}
+    named = listed([f"pool {pool_id} ({words})" for pool_id, words in counts.items()], NAMED)
+    text = (
+        f"slices of one generation differ in spec.pool.resourceSliceCount: {named}. The pool is used as long as the slice that is looked at "
+        "first is right: the driver has to publish one count in all slices of a generation"
+    )
+    return Verdict("PoolsUsable", "True", "CountsDiffer", text)
 
 
 def _elsewhere(facts: Facts) -> str:

@@ -71,6 +71,7 @@ EVENTS: Final = {
     "PoolsShared": Reason(WARNING, (POLICY,)),
     "PoolIncomplete": Reason(WARNING, (POLICY,)),
     "PoolInvalid": Reason(WARNING, (POLICY,)),
+    "CountsDiffer": Reason(WARNING, (POLICY,)),
     "RulesRefused": Reason(WARNING, (POLICY,)),
     "TaintRulesNotServed": Reason(WARNING, (POLICY,)),
 }
@@ -98,7 +99,7 @@ CONDITIONS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     },
     "Settling": {"True": ("RulesAreYoung",), "False": ("Settled", "RulesRefused")},
     "PoolsFound": {"True": ("AllFound",), "False": ("NoPools", "PoolsUnknown")},
-    "PoolsUsable": {"True": ("Complete",), "False": ("PoolIncomplete", "PoolInvalid")},
+    "PoolsUsable": {"True": ("Complete", "CountsDiffer"), "False": ("PoolIncomplete", "PoolInvalid")},
     "Overlapping": {"True": ("PoolsShared",), "False": ("NoneShared",)},
 }
 """Conditions of an AllocationPolicy: type, status, reasons."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dra_operator.controllers import ownership
 from dra_operator.testing.fakeapi.faults import Fault
@@ -127,6 +127,28 @@ async def test_a_policy_names_the_pools_that_their_driver_has_not_published_comp
         await here.until(lambda: here.condition("PoolsUsable") == ("False", "PoolIncomplete"))
         await here.delete("slice", broken["metadata"]["name"])
         here.add(slice_("n1", 2))
+        await here.until(lambda: here.condition("PoolsUsable") == ("True", "Complete"))
+
+
+async def test_slices_that_differ_in_their_number_are_used_as_upstream_does_and_told() -> None:
+    """Of an older generation, any number may stand there (alloc P-7, P-8)."""
+
+    def numbered(name: str, count: int, generation: int = 2) -> dict[str, Any]:
+        made = slice_("n1", 1)
+        made["metadata"]["name"] = name
+        made["spec"]["pool"] |= {"resourceSliceCount": count, "generation": generation}
+        made["spec"]["devices"][0]["name"] = name
+        return made
+
+    slices = [numbered("a", 2), numbered("b", 3), numbered("old", 7, generation=1)]
+    async with world(*STOCK, objects=(node("n1"), *slices, device_class(), template(), policy())) as here:
+        await here.until(lambda: here.condition("PoolsUsable") == ("True", "CountsDiffer"))
+        await here.until(lambda: here.messages("CountsDiffer", "gpus"))
+        assert "pool gpu.example.com/n1 (2 and 3)" in here.messages("CountsDiffer", "gpus")[0]
+        here.add(pod("web", by_template("gpu")))
+        await here.until(lambda: here.node_of("web"))
+        await here.delete("slice", "b")
+        here.add(numbered("b", 2))
         await here.until(lambda: here.condition("PoolsUsable") == ("True", "Complete"))
 
 

@@ -250,6 +250,8 @@ def facts(**changes: Any) -> Facts:
         ),
         ({"elsewhere": {"ex": 2}}, {}),
         ({"broken": {POOL: INCOMPLETE}}, {"PoolsUsable": "PoolIncomplete"}),
+        ({"disputed": {POOL: [2, 3]}}, {"PoolsUsable": "CountsDiffer"}),
+        ({"disputed": {POOL: [2, 3]}, "broken": {OTHER: INVALID}}, {"PoolsUsable": "PoolInvalid"}),
         (
             {"broken": {POOL: INCOMPLETE, OTHER: INVALID}},
             {"PoolsUsable": "PoolInvalid", "Ready": "PoolInvalid"},
