@@ -39,7 +39,8 @@ READY = """
 
 Both answer in JSON; `status` and `reason` come first. `/readyz` is 200 once decisions are being taken, else 503 with what is waited for. It lists each kind: by which
 feed it comes, whether it is known as a whole, how many objects there are, when the API server was heard last, and what it said in refusal. It stays 200 while
-the API server is away: nobody else could decide anything then. `/healthz` is 500 only where a restart helps: a feed that has stopped working although the API
+the API server is away: nobody else could decide anything then. It is 503 while the API server refuses our credentials (401), with what to do, and well again by
+itself once they are accepted. `refusedWrites` names each kind of write (`patch pods`) that was forbidden the last time. `/healthz` is 500 only where a restart helps: a feed that has stopped working although the API
 server answers; a process whose event loop hangs gives no answer. The kubelet puts the status code into the pod's events, not the text; to read that, ask the
 Service, for example through the API server: `kubectl get --raw /api/v1/namespaces/dra-operator/services/dra-operator:http/proxy/readyz`.
 """
