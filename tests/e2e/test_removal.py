@@ -20,7 +20,7 @@ from tests.e2e.harness.plugin import ENABLED, open_workspace
 from tests.e2e.harness.podrunner import NAMESPACE
 from tests.e2e.harness.waiting import wait_until
 from tests.e2e.history import ClaimHistory
-from tests.e2e.install_fixtures import NODE, open_installation
+from tests.e2e.install_fixtures import MINE, NODE, open_installation
 from tests.e2e.inventory import everything, everything_at_rest, traces
 
 if TYPE_CHECKING:
@@ -266,6 +266,27 @@ def test_removed_twice_and_installed_again(installed: Installation, team: Worksp
 
 def waiting(fleet: Fleet) -> list[str]:
     return [item["metadata"]["name"] for item in fleet.workspace.kubectl.get_all("pods") if gates(item)]
+
+
+def test_what_others_gave_its_label_neither_stops_the_removal_nor_goes_with_it(
+    installed: Installation, team: Workspace
+) -> None:
+    """A user's pod is told from the operator's by what its account may do; roles go by their names."""
+    admin = installed.control_plane.kubectl
+    key, _, value = MINE.partition("=")
+    decoy, role = pod("decoy"), {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
+    decoy["metadata"]["labels"] = {key: value}
+    team.kubectl.create(decoy)
+    admin.create(
+        {**role, "metadata": {"name": f"{team.namespace}-role", "labels": {key: value}}, "rules": []}
+    )
+    team.kubectl.until("pod", "decoy", is_running, "Running")
+
+    installed.uninstall()
+
+    assert is_running(team.kubectl.get("pod", "decoy"))
+    admin.delete("clusterrole", f"{team.namespace}-role")
+    team.kubectl.delete("pod", "decoy")
 
 
 def test_removed_when_half_of_it_is_gone_already(
