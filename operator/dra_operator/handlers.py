@@ -10,9 +10,11 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import aiohttp
 import kopf
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
 
 LOGIN_PAUSE = 5.0
-"""Seconds before credentials that were refused are handed to Kopf once more, where there are no others. Arbitrary."""
+"""Seconds before credentials that were refused are tried once more, where there are no others. Arbitrary."""
 
 
 class RawSink(Protocol):
@@ -113,33 +115,53 @@ def _watch(registry: kopf.OperatorRegistry, sink: RawSink, kind: Kind) -> None:
 
 def _login(registry: kopf.OperatorRegistry, credentials: Credentials) -> None:
     logins = itertools.count()
-    previous: list[Any] = []
 
     @kopf.on.login(id="login", registry=registry)
-    async def login(**_: object) -> kopf.ConnectionInfo:
-        """The same facts as for our own connections. Called again after a 401: then they must be renewed.
+    async def login(**_: object) -> kopf.AiohttpSession:
+        """A session of ours, which renews its credentials itself; asked for anew only when it was closed.
 
-        Where there are no others, the same ones are tried again after a pause: to say so would end Kopf, and us with it. It takes only what
-        differs from those refused before, which a priority does that means nothing for a single login.
+        Kopf takes only what differs from what it had before, which a priority does that means nothing for a single login.
         """
-        refused = previous.pop() if previous else None
-        connection = await (credentials.renew(refused) if refused else credentials.current())
-        if connection == refused:
-            await asyncio.sleep(LOGIN_PAUSE)
-            connection = await credentials.renew(connection)
-        previous.append(connection)
-        return kopf.ConnectionInfo(
+        connection = await credentials.current()
+        session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, ssl=connection.ssl_context()),
+            middlewares=(_LetIn(credentials),),
+            proxy=connection.proxy,
+            trust_env=False,
+        )
+        return kopf.AiohttpSession(
             server=connection.server,
             priority=next(logins),
-            ca_path=connection.ca_file,
-            insecure=not connection.verify,
-            scheme="Bearer" if connection.token else None,
-            token=connection.token or None,
-            certificate_path=connection.certificate_file,
-            private_key_path=connection.key_file,
-            proxy_url=connection.proxy,
             default_namespace=connection.namespace,
+            aiohttp_session=session,
         )
+
+
+class _LetIn:
+    """Adds the credentials to each request, and others after a 401, however long it takes.
+
+    Kopf must never see a 401: it would close the connections of all its watches, and of those some then end the whole of Kopf, or wait for a
+    login that has been cancelled.
+    """
+
+    def __init__(self, credentials: Credentials) -> None:
+        self._credentials = credentials
+
+    async def __call__(
+        self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
+        connection = await self._credentials.current()
+        while True:
+            if connection.authorization:
+                request.headers["Authorization"] = connection.authorization
+            response = await handler(request)
+            if response.status != HTTPStatus.UNAUTHORIZED:
+                return response
+            response.release()
+            renewed = await self._credentials.renew(connection)
+            if renewed == connection:
+                await asyncio.sleep(LOGIN_PAUSE)
+            connection = renewed
 
 
 KOPF = str(Path(kopf.__file__).parent)

@@ -7,6 +7,7 @@ import json
 import logging
 import re
 import time
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -164,6 +165,26 @@ async def test_refused_credentials_are_the_reason_until_they_are_accepted(
         ours = [record for record in caplog.records if record.name.startswith("dra_operator")]
         loud = [record.getMessage() for record in ours if record.levelno >= logging.WARNING]
         assert loud == [told[0].getMessage()]
+
+
+async def test_a_watch_that_is_refused_now_and_then_takes_no_other_watch_along(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As when a token expires while all watches end: each of the kinds that Kopf brings is heard of afterwards, in the same process."""
+    monkeypatch.setattr(handlers, "LOGIN_PAUSE", 0.01)
+    async with world(*STOCK, objects=CLUSTER) as here:
+        for number, kind in enumerate(("deviceclasses", "resourceclaims", "allocationpolicies") * 2):
+            refused = Fault(
+                StatusError(401, "Unauthorized", "Unauthorized"),
+                verbs=frozenset({"watch"}),
+                resource=kind,
+                times=2,
+            )
+            here.server.faults.add(refused)
+            here.server.end_watches()
+            here.add(pod(f"p{number}", by_template("gpu")))
+            await here.until(partial(here.node_of, f"p{number}"))
+            await here.finish(f"p{number}")
 
 
 async def test_writes_that_fail_for_the_credentials_back_off_without_a_word_each(
