@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MINIATURE = ("--pods=10", "--nodes=3", "--devices=4", "--repeat=1", "--rest=0.1")
-REAL_ONLY = {"schedulerCpu", "apiserverCpu", "etcdCpu", "controllerManagerCpu", "totalCpu"}
+REAL_ONLY = {"schedulerCpu", "apiserverCpu", "etcdCpu", "controllerManagerCpu", "totalCpu", "allWrites"}
 
 
 def test_ten_pods(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ The order is what keeps each device with one claim, at every moment and after a 
 2. kube-scheduler gets the time to see all that was allocated;
 3. the taint rules go, then our finalizer from the policies: the pools are kube-scheduler's. If a rule comes back, an operator runs that nobody
    saw, and it ends here;
-4. pods are released from the gate; 5. our annotations go.
+4. our annotations go; 5. pods are released from the gate.
 
 All passes are repeated until one finds nothing to do, at a time when no API server gates pods any more. `removal` says what to write; run by `app`.
 """
@@ -54,6 +54,9 @@ PASSES = 5
 ANSWER_SECONDS = 2.0
 """How soon an operator that runs all the same writes a deleted taint rule anew: it hears by a watch. Arbitrary, some hundred times longer; a shorter
 settle time holds for this watch, too."""
+
+HEARD_SECONDS = 1.0
+"""How long kube-scheduler may take to hear of our last writes to claims, before it gets their pods. Arbitrary, as above."""
 
 T = TypeVar("T", bound="Value")
 
@@ -159,8 +162,15 @@ class Remover:
         claims = cast("list[ResourceClaim]", await self._list(CLAIM))
         if not await self._rules(any(holds_our_allocation(claim) for claim in claims)):
             return  # pods that lose the gate while an operator runs would be served by two
+        await self._forget()
         await self._all(POD, cast("list[Pod]", await self._list(POD)), released)
+
+    async def _forget(self) -> None:
+        """Before the gates open: a write of kube-scheduler that conflicts with one of ours leaves its pod pending for five minutes."""
+        before = self.report.writes
         await self._all(CLAIM, cast("list[ResourceClaim]", await self._list(CLAIM)), forgotten)
+        if self.report.writes > before:
+            await asyncio.sleep(min(self._settle_seconds, HEARD_SECONDS))
 
     async def _rules(self, has_allocated: bool) -> bool:  # noqa: FBT001 - one fact of one caller
         """Rules and our finalizers go; whether we are alone."""

@@ -275,6 +275,19 @@ async def test_pods_are_read_in_pages_and_only_those_with_a_gate_are_written() -
         )
 
 
+async def test_no_claim_is_written_once_a_gate_is_open() -> None:
+    """kube-scheduler writes claims from then on, and gives a pod up for minutes when its write conflicts with one of ours."""
+    async with World() as here:
+        await left_by_0_1_0(here)
+        calls = len(here.server.calls)
+
+        assert await removed(here) == 0
+
+        written = [call.plural for call, _ in here.server.calls[calls:] if call.verb == "patch"]
+        assert "resourceclaims" in written
+        assert "resourceclaims" not in written[written.index("pods") :]
+
+
 # --------------------------------------------------------------------------- when it may not begin
 
 
