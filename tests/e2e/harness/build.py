@@ -187,6 +187,15 @@ def _ensure(module: GoModule, go: GoTool, folder: Path, say: Callable[[str], Non
     return binary
 
 
+def go_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """For every run of Go: the user's own settings hold, but what it keeps (modules, counters of its telemetry) stays in the cache folder."""
+    folder = cache_folder(environ)
+    config = Path(environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
+    settings = environ.get("GOENV") or str(config / "go" / "env")
+    kept = {"GOPATH": str(folder / "go"), "XDG_CONFIG_HOME": str(folder / "config"), "GOENV": settings}
+    return {**environ, **_GO_ENV, **kept}
+
+
 def cache_key(module: GoModule, go: GoTool) -> str:
     """Names a build: 16 hex digits over sources, flags and Go version."""
     digest = hashlib.sha256(repr((module, go.version, _BUILD_FLAGS, sorted(_GO_ENV.items()))).encode())
@@ -223,7 +232,7 @@ def _run_go(command: list[str], module: GoModule) -> None:
     done = subprocess.run(
         command,
         cwd=module.folder,
-        env={**os.environ, **_GO_ENV},
+        env=go_environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -281,7 +290,7 @@ def find_go(required: Version, environ: Mapping[str, str] = os.environ) -> GoToo
 
 def go_version(path: Path) -> Version:
     """Version of a `go` binary; empty, so older than any, if it does not run."""
-    env = {**os.environ, **_GO_ENV}
+    env = go_environment()
     # In a folder of its own: inside a module that needs a newer Go, even `go version` fails.
     done = subprocess.run(
         [str(path), "version"], cwd="/", env=env, capture_output=True, text=True, check=False

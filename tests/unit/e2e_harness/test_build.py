@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.e2e.harness import build
-from tests.e2e.harness.build import CONTROLPLANE, KUBERNETES_VERSION, KWOK, BuildError, GoTool
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.e2e.harness.build import CONTROLPLANE, KUBERNETES_VERSION, KWOK, BuildError, GoTool, go_environment
 
 GO = (1, 26, 8)
 COMPILES = 'while [ "$1" != -o ]; do shift; done; echo binary > "$2"'
@@ -133,3 +130,22 @@ def test_failed_build_tells_what_go_said_and_leaves_no_binary(
         build.ensure_binaries(said.append, cache)
 
     assert [path.name for path in cache.iterdir()] == ["lock"]
+
+
+def test_go_keeps_what_it_keeps_in_the_cache_folder_and_reads_the_users_settings(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    found = go_environment({"HOME": str(tmp_path), "DRA_E2E_CACHE": str(cache), "GOPROXY": "off"})
+    assert {name: found[name] for name in ("GOPATH", "XDG_CONFIG_HOME")} == {
+        "GOPATH": str(cache / "go"),
+        "XDG_CONFIG_HOME": str(cache / "config"),
+    }
+    assert found["GOPROXY"] == "off"
+    assert found["GOENV"].endswith(".config/go/env")
+    own = {"DRA_E2E_CACHE": str(cache), "GOENV": "/etc/go.env", "XDG_CONFIG_HOME": str(tmp_path)}
+    assert go_environment(own)["GOENV"] == "/etc/go.env"
+    assert go_environment({**own, "GOENV": ""})["GOENV"] == str(tmp_path / "go" / "env")
+
+
+def test_kubectl_keeps_its_cache_out_of_the_home() -> None:
+    """Set for the whole session, in tests/conftest.py."""
+    assert not Path(os.environ["KUBECACHEDIR"]).is_relative_to(Path.home() / ".kube")
