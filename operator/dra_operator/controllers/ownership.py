@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from dra_operator.cluster import Change
-    from dra_operator.model import AllocationPolicyStatus, DeviceId, PoolId, PoolSelector
+    from dra_operator.model import AllocationPolicyStatus, DeviceId, DeviceTaintSelector, PoolId, PoolSelector
 
     from .parts import Parts
     from .policystatus import Facts, Verdict
@@ -272,7 +272,7 @@ class PolicyController:
             owner = rule.metadata.controller
             logger.info(
                 "devices are given out from %s from now on",
-                _ruled(rule),
+                _words(rule.spec.device_selector) if rule.spec.device_selector else "all pools",
                 extra=fields(policy=owner.name if owner else None),
             )
 
@@ -389,12 +389,5 @@ def _pools(claim: object) -> frozenset[PoolId]:
     return frozenset(result.device_id.pool_id for result in claim.status.allocation.devices.results)
 
 
-def _ruled(rule: DeviceTaintRule) -> str:
-    chosen = rule.spec.device_selector
-    if chosen is None:
-        return "all pools"
-    return f"pool {chosen.driver}/{chosen.pool}" if chosen.pool else f"all pools of {chosen.driver}"
-
-
-def _words(selector: PoolSelector) -> str:
+def _words(selector: PoolSelector | DeviceTaintSelector) -> str:
     return f"pool {selector.driver}/{selector.pool}" if selector.pool else f"all pools of {selector.driver}"
