@@ -12,38 +12,34 @@ from dra_operator.errors import CelCompileError, CelError
 
 from .faults import selector_fault
 from .market import first_lasting
-from .nodes import lasting_reason
 from .outcomes import Cause, NodeFinding
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Sequence
 
-    from dra_operator.model import Node, Pod
+    from dra_operator.model import Node
 
     from .market import Market, Teller
-    from .resources import Demand
+    from .nodes import NodeReason
 
 
 class Diagnosis:
     """The findings of one decision, node by node.
 
     Args:
-        pod: the pod.
-        demand: what it asks of any node; None if it is bound, and what its node has room for was decided by others.
         markets: ours and theirs.
-        dra_resources: extended resources that kube-scheduler serves by a device class.
+        lasting_reason: why a node cannot take the pod even when it is up and empty, devices aside; None if the pod is bound, and what
+            its node has room for was decided by others.
 
     Attributes:
         failures: selectors that fail on a device, in the order of nodes.
     """
 
     def __init__(
-        self, pod: Pod, demand: Demand | None, markets: Sequence[Market], dra_resources: Collection[str]
+        self, markets: Sequence[Market], lasting_reason: Callable[[Node], NodeReason | None] | None
     ) -> None:
-        self._pod = pod
-        self._demand = demand
         self._markets = markets
-        self._dra_resources = dra_resources
+        self._lasting_reason = lasting_reason
         self._is_hopeful = False
         self.failures: list[CelError] = []
 
@@ -69,11 +65,7 @@ class Diagnosis:
 
     def _lasting(self, node: Node) -> NodeFinding | None:
         """What freed devices and resources will not change there; searched for until one node is found where nothing is."""
-        reason = (
-            lasting_reason(self._pod, self._demand, node, self._dra_resources)
-            if self._demand is not None
-            else None
-        )
+        reason = self._lasting_reason(node) if self._lasting_reason is not None else None
         if reason is not None:
             return NodeFinding(node.name, reason.cause, reason.text, lasting=True, absent=reason.absent)
         if self._is_hopeful:

@@ -10,7 +10,7 @@ wrong with a node spoils that node, what is wrong with a claim spoils the pod.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from dra_operator.allocator import Inputs, Options, selector_matches
 from dra_operator.cluster import rules_changed
@@ -22,9 +22,10 @@ from .candidates import needs_of
 from .census import Census, Wish
 from .diagnosis import Diagnosis
 from .faults import invalid_claim, selector_failed, unsupported
+from .filters import first_lasting_reason, first_reason, prepare
 from .intake import Intake
 from .market import Market, NodeError
-from .nodes import node_reason
+from .nodes import lasting_reason, node_reason
 from .options import PlacementOptions
 from .outcomes import Allocate, Cause, Effort, NodeFinding, Plan, Refuse, Unplaced, Wait
 from .ownership import Rules, Side
@@ -39,12 +40,22 @@ if TYPE_CHECKING:
     from dra_operator.model import Node, Pod, PoolId, ResourceClaim
 
     from .candidates import Need
+    from .filters import Filter
     from .market import Teller
+    from .nodes import NodeReason
     from .outcomes import Classification, Decision, Outcome
     from .resources import Demand
 
 _Markets: TypeAlias = tuple[Market, Market]
 """Ours and theirs."""
+
+
+class _Wanted(NamedTuple):
+    """What a decision asks of every node, devices aside; computed once."""
+
+    pod: Pod
+    demand: Demand
+    filters: tuple[Filter, ...]
 
 
 class Placer:
@@ -168,10 +179,11 @@ class Placer:
     def _search_in(self, pod: Pod, work: Allocate, markets: _Markets) -> Plan | Unplaced:
         names, tellers = self._candidates(work, markets)
         tried: list[tuple[Node, Teller]] = []
-        demand = demand_of(pod)
+        # What a bound pod asks of its node was decided by others.
+        wanted = _Wanted(pod, demand_of(pod), () if work.bound_node else prepare(pod, self._cluster))
         for node in filter(None, map(self._cluster.nodes.get, names)):
             try:
-                return self._try_node(pod, work, markets, (node, demand))
+                return self._try_node(wanted, work, markets, node)
             except NodeError as error:
                 tried.append((node, error.tell))
             except CelCompileError:
@@ -179,7 +191,7 @@ class Placer:
             except CelError as error:
                 tried.append((node, partial(_fail, error)))
         known = [finding for tell in tellers if (finding := tell()).count]
-        diagnosis = Diagnosis(pod, None if work.bound_node else demand, markets, self._dra_resources)
+        diagnosis = Diagnosis(markets, None if work.bound_node else partial(self._lasting_reason, wanted))
         findings = (*known, *(diagnosis.finding(node, tell) for node, tell in tried))
         if diagnosis.failures and all(finding.lasting for finding in findings):
             raise diagnosis.failures[0]
@@ -187,28 +199,32 @@ class Placer:
             market.validate(self._cluster.nodes[self._nodes[0]])
         return Unplaced(1 if work.bound_node else len(self._nodes), findings)
 
-    def _try_node(self, pod: Pod, work: Allocate, markets: _Markets, place: tuple[Node, Demand]) -> Plan:
+    def _try_node(self, wanted: _Wanted, work: Allocate, markets: _Markets, node: Node) -> Plan:
         """The plan for one node; the cheap questions first.
 
         Raises:
             NodeError: it cannot be.
             CelError, InvalidClaim, FeatureUnsupported: from the allocator.
         """
-        node, demand = place
-        _check_claims(pod, work.allocated, node)
+        _check_claims(wanted.pod, work.allocated, node)
         for market in markets:
             market.check(node)
         if not work.bound_node:
-            self._check_node(pod, demand, node)
+            self._check_node(wanted, node)
         ours, theirs = (market.allocate(node) for market in markets)
         return Plan(node.name, ours, work.reserve, theirs)
 
-    def _check_node(self, pod: Pod, demand: Demand, node: Node) -> None:
+    def _check_node(self, wanted: _Wanted, node: Node) -> None:
         usage = self._cluster.node_usage(node.name)
-        found = node_reason(pod, demand, node, usage, self._dra_resources)
+        found = node_reason(wanted.pod, wanted.demand, node, usage, self._dra_resources)
+        found = found or first_reason(wanted.filters, node)
         if found is not None:
             finding = partial(NodeFinding, node.name, found.cause, found.text, (), found.lasting)
             raise NodeError(partial(finding, absent=found.absent))
+
+    def _lasting_reason(self, wanted: _Wanted, node: Node) -> NodeReason | None:
+        found = lasting_reason(wanted.pod, wanted.demand, node, self._dra_resources)
+        return found or first_lasting_reason(wanted.filters, node)
 
     def _candidates(self, work: Allocate, markets: _Markets) -> tuple[Sequence[str], list[Teller]]:
         """Names of the nodes to try, in order, and findings for those that are left out at once."""
