@@ -12,19 +12,16 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from dra_operator.cluster import claim_keys
-from dra_operator.model import FINALIZER, GATE, OWNED_TAINT
+from dra_operator.model import FINALIZER, GATE
 
 from .access import MERGE, STRATEGIC
-from .names import EPOCH, MARK, POLICY_FINALIZER, POLICY_LABEL, holds_our_allocation, is_marked, pod_owner
+from .names import EPOCH, MARK, POLICY_FINALIZER, holds_our_allocation, is_marked, pod_owner
 from .pinning import release_spec
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from dra_operator.model import AllocationPolicy, DeviceTaintRule, Pod, ResourceClaim
-
-RULE_PREFIX = "dra-operator-"
-"""How the names of our DeviceTaintRules begin (`names.rule_name`), in every release so far."""
+    from dra_operator.model import AllocationPolicy, Pod, ResourceClaim
 
 
 class Deed(StrEnum):
@@ -104,13 +101,6 @@ def let_go(policy: AllocationPolicy) -> Edit | None:
         return None
     kept = [name for name in finalizers if name != POLICY_FINALIZER]
     return Edit(Deed.POLICY, {"metadata": {"finalizers": kept}})
-
-
-def is_ours(rule: DeviceTaintRule) -> bool:
-    """Whether the operator made a rule: it bears our label, or, should somebody have taken that off, our name and our taint."""
-    if POLICY_LABEL in rule.metadata.labels:
-        return True
-    return rule.metadata.name.startswith(RULE_PREFIX) and rule.spec.taint.key == OWNED_TAINT
 
 
 def may_be_ours(raw: bytes) -> bool:

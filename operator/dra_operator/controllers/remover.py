@@ -30,10 +30,11 @@ from dra_operator.errors import (
 )
 from dra_operator.kube.timing import Backoff
 from dra_operator.model import metadata_of
+from dra_operator.model.marks import is_ours
 
 from .commit import CLAIM, POD
 from .names import POLICY_LABEL, holds_our_allocation
-from .removal import Deed, Edit, claims_in_use, forgotten, is_ours, let_go, may_be_ours, released, unfinished
+from .removal import Deed, Edit, claims_in_use, forgotten, let_go, may_be_ours, released, unfinished
 from .rules import POLICY, RULE
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from dra_operator.controllers.removal import (
     Deed,
     claims_in_use,
     forgotten,
-    is_ours,
     let_go,
     released,
     unfinished,
@@ -24,6 +23,7 @@ from dra_operator.model import (
     ResourceClaim,
     from_object,
 )
+from dra_operator.model.marks import is_ours
 
 RESULT = {"request": "gpu", "driver": "gpu.example.com", "pool": "n1", "device": "dev-0"}
 ALLOCATION = {"devices": {"results": [RESULT]}}
