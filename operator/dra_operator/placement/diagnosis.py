@@ -28,15 +28,14 @@ class Diagnosis:
 
     Args:
         markets: ours and theirs.
-        lasting_reason: why a node cannot take the pod even when it is up and empty, devices aside; None if the pod is bound, and what
-            its node has room for was decided by others.
+        lasting_reason: why a node cannot take the pod even when it is up and empty, devices aside.
 
     Attributes:
         failures: selectors that fail on a device, in the order of nodes.
     """
 
     def __init__(
-        self, markets: Sequence[Market], lasting_reason: Callable[[Node], NodeReason | None] | None
+        self, markets: Sequence[Market], lasting_reason: Callable[[Node], NodeReason | None]
     ) -> None:
         self._markets = markets
         self._lasting_reason = lasting_reason
@@ -65,7 +64,7 @@ class Diagnosis:
 
     def _lasting(self, node: Node) -> NodeFinding | None:
         """What freed devices and resources will not change there; searched for until one node is found where nothing is."""
-        reason = self._lasting_reason(node) if self._lasting_reason is not None else None
+        reason = self._lasting_reason(node)
         if reason is not None:
             return NodeFinding(node.name, reason.cause, reason.text, lasting=True, absent=reason.absent)
         if self._is_hopeful:

@@ -10,9 +10,9 @@ wrong with a node spoils that node, what is wrong with a claim spoils the pod.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from dra_operator.allocator import Inputs, Options, selector_matches
+from dra_operator.allocator import Inputs, Options
 from dra_operator.cluster import rules_changed
 from dra_operator.errors import CelCompileError, CelError, FeatureUnsupported, InvalidInput
 from dra_operator.features import DEFAULT_1_37
@@ -20,19 +20,18 @@ from dra_operator.model import OWNED_TAINT
 
 from .candidates import needs_of
 from .census import Census, Wish
+from .checks import NodeChecks
 from .diagnosis import Diagnosis
 from .faults import invalid_claim, selector_failed, unsupported
-from .filters import first_lasting_reason, first_reason, prepare
 from .intake import Intake
 from .market import Market, NodeError
-from .nodes import lasting_reason, node_reason
 from .options import PlacementOptions
 from .outcomes import Allocate, Cause, Effort, NodeFinding, Plan, Refuse, Unplaced, Wait
 from .ownership import Rules, Side
 from .resources import classes_by_resource, demand_of, dra_resource_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from dra_operator.cel.interface import SelectorCompiler
     from dra_operator.cluster import Change, Cluster
@@ -40,22 +39,12 @@ if TYPE_CHECKING:
     from dra_operator.model import Node, Pod, PoolId, ResourceClaim
 
     from .candidates import Need
-    from .filters import Filter
     from .market import Teller
     from .nodes import NodeReason
     from .outcomes import Classification, Decision, Outcome
-    from .resources import Demand
 
 _Markets: TypeAlias = tuple[Market, Market]
 """Ours and theirs."""
-
-
-class _Wanted(NamedTuple):
-    """What a decision asks of every node, devices aside; computed once."""
-
-    pod: Pod
-    demand: Demand
-    filters: tuple[Filter, ...]
 
 
 class Placer:
@@ -179,11 +168,11 @@ class Placer:
     def _search_in(self, pod: Pod, work: Allocate, markets: _Markets) -> Plan | Unplaced:
         names, tellers = self._candidates(work, markets)
         tried: list[tuple[Node, Teller]] = []
-        # What a bound pod asks of its node was decided by others.
-        wanted = _Wanted(pod, demand_of(pod), () if work.bound_node else prepare(pod, self._cluster))
+        is_bound = bool(work.bound_node)
+        checks = NodeChecks(pod, self._cluster, self._dra_resources, work.allocated, is_bound=is_bound)
         for node in filter(None, map(self._cluster.nodes.get, names)):
             try:
-                return self._try_node(wanted, work, markets, node)
+                return _try_node(checks, work, markets, node)
             except NodeError as error:
                 tried.append((node, error.tell))
             except CelCompileError:
@@ -191,40 +180,13 @@ class Placer:
             except CelError as error:
                 tried.append((node, partial(_fail, error)))
         known = [finding for tell in tellers if (finding := tell()).count]
-        diagnosis = Diagnosis(markets, None if work.bound_node else partial(self._lasting_reason, wanted))
+        diagnosis = Diagnosis(markets, checks.lasting_reason)
         findings = (*known, *(diagnosis.finding(node, tell) for node, tell in tried))
         if diagnosis.failures and all(finding.lasting for finding in findings):
             raise diagnosis.failures[0]
         for market in markets if self._nodes else ():
             market.validate(self._cluster.nodes[self._nodes[0]])
         return Unplaced(1 if work.bound_node else len(self._nodes), findings)
-
-    def _try_node(self, wanted: _Wanted, work: Allocate, markets: _Markets, node: Node) -> Plan:
-        """The plan for one node; the cheap questions first.
-
-        Raises:
-            NodeError: it cannot be.
-            CelError, InvalidClaim, FeatureUnsupported: from the allocator.
-        """
-        _check_claims(wanted.pod, work.allocated, node)
-        for market in markets:
-            market.check(node)
-        if not work.bound_node:
-            self._check_node(wanted, node)
-        ours, theirs = (market.allocate(node) for market in markets)
-        return Plan(node.name, ours, work.reserve, theirs)
-
-    def _check_node(self, wanted: _Wanted, node: Node) -> None:
-        usage = self._cluster.node_usage(node.name)
-        found = node_reason(wanted.pod, wanted.demand, node, usage, self._dra_resources)
-        found = found or first_reason(wanted.filters, node)
-        if found is not None:
-            finding = partial(NodeFinding, node.name, found.cause, found.text, (), found.lasting)
-            raise NodeError(partial(finding, absent=found.absent))
-
-    def _lasting_reason(self, wanted: _Wanted, node: Node) -> NodeReason | None:
-        found = lasting_reason(wanted.pod, wanted.demand, node, self._dra_resources)
-        return found or first_lasting_reason(wanted.filters, node)
 
     def _candidates(self, work: Allocate, markets: _Markets) -> tuple[Sequence[str], list[Teller]]:
         """Names of the nodes to try, in order, and findings for those that are left out at once."""
@@ -290,14 +252,25 @@ class Placer:
         return not self._rules.owns(pool_id)
 
 
-def _check_claims(pod: Pod, allocated: Iterable[ResourceClaim], node: Node) -> None:
-    """Claims that hold an allocation bind the pod to its nodes (alloc H-2, cp S-21), as long as another pod uses them (cp C-62)."""
-    for claim in allocated:
-        selector = claim.status.allocation.node_selector if claim.status.allocation else None
-        if selector is not None and not selector_matches(selector, node):
-            text = f"node(s) cannot reach the devices that claim {claim.key} holds"
-            in_use = any(consumer.uid != pod.uid for consumer in claim.status.reserved_for)
-            raise NodeError(partial(NodeFinding, node.name, Cause.CLAIM, text, (), lasting=not in_use))
+def _try_node(checks: NodeChecks, work: Allocate, markets: _Markets, node: Node) -> Plan:
+    """The plan for one node; the cheap questions first.
+
+    Raises:
+        NodeError: it cannot be.
+        CelError, InvalidClaim, FeatureUnsupported: from the allocator.
+    """
+    _raise_for(node, checks.claims_reason(node))
+    for market in markets:
+        market.check(node)
+    _raise_for(node, checks.reason(node))
+    ours, theirs = (market.allocate(node) for market in markets)
+    return Plan(node.name, ours, work.reserve, theirs)
+
+
+def _raise_for(node: Node, found: NodeReason | None) -> None:
+    if found is not None:
+        finding = partial(NodeFinding, node.name, found.cause, found.text, (), found.lasting)
+        raise NodeError(partial(finding, absent=found.absent))
 
 
 def _fail(error: CelError) -> NodeFinding:
