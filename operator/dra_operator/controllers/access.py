@@ -14,7 +14,7 @@ from dra_operator.model import Kubernetes
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_operator.model import Value
+    from dra_operator.model import Pod, Value
 
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
@@ -66,6 +66,10 @@ class Writes(Protocol):
         self, kind: str, namespace: str, name: str, body: Mapping[str, Any], *, subresource: str = ""
     ) -> Value:
         """Server-side apply as our field manager, by force; the answer."""
+        ...
+
+    async def bind(self, namespace: str, name: str, body: Mapping[str, Any]) -> None:
+        """Bind a pod; `body` holds the preconditions and the target."""
         ...
 
 
@@ -170,6 +174,25 @@ class Access:
             await self._writer.delete(kind, meta.namespace, meta.name, uid=meta.uid, resource_version=version)
         except ApiNotFound:
             return
+
+    async def bind(self, pod: Pod, node: str) -> None:
+        """Bind exactly the version of a pod that `pod` is. The answer is no pod: the model learns of it by the feed.
+
+        Raises:
+            ApiConflict: the pod changed since, has gates, is bound or being deleted, or is another one (real-control-plane 6f).
+            ApiNotFound: it is gone; the model knows.
+        """
+        meta = pod.metadata
+        exactly = {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid}
+        body = {
+            "metadata": {**exactly, "resourceVersion": meta.resource_version},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }
+        try:
+            await self._writer.bind(meta.namespace, meta.name, body)
+        except ApiNotFound:
+            await self.fresh("Pod", pod)
+            raise
 
     async def apply(self, kind: str, obj: K, body: Mapping[str, Any], *, subresource: str = "") -> K:
         """Server-side apply onto an object that must still be the one of that uid, in any version.

@@ -146,7 +146,7 @@ class AllocationController:
         if pod.spec.node_name and not await self._concerns_us(pod):
             return
         note(decision=self._attempt(pod))
-        # No await between the decision and the first line of `commit`: what it takes must be reserved before the next decision.
+        # No await between the decision and the first line of `allocate`: what it takes must be reserved before the next decision.
         answer, again = self._patience.judge(pod.uid, self._placer.classify(pod))
         if again:
             self._parts.clock.call_later(again, lambda: self.queue.add(pod_key))
@@ -222,7 +222,9 @@ class AllocationController:
 
     async def _commit(self, pod: Pod, plan: Plan) -> None:
         try:
-            await self._committer.commit(pod, plan)
+            await self._committer.allocate(pod, plan)
+            if not pod.spec.node_name:
+                await self._committer.place(pod, plan.node)
         except BaseException as error:
             self._failed(pod, error)
             raise

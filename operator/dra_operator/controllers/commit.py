@@ -1,8 +1,8 @@
 """The write protocol: turns a plan into objects (architecture section 6, cp I-50…I-54).
 
-Per claim (1) finalizer and mark, (2) allocation and reservation in one status write, then (3) one pod patch that pins and
-releases. Each write carries uid and resourceVersion; every step can be repeated. Devices stay reserved in the model from the
-decision until the answer is known, also when an answer never came. Called by the allocation controller; decides nothing.
+`allocate` writes, per claim, (1) finalizer and mark, (2) allocation and reservation in one status write; `place` writes (3) the pod:
+pinned and released, or bound. Each write carries uid and resourceVersion; every step can be repeated. Devices stay reserved in the model
+from the decision until the answer is known, also when an answer never came. Called by the allocation controller; decides nothing.
 """
 
 from __future__ import annotations
@@ -17,15 +17,12 @@ from dra_operator.errors import (
     ApiInvalid,
     ApiNotFound,
     ApiUnauthorized,
-    ApiUnavailable,
-    InvalidObject,
 )
 from dra_operator.model import FINALIZER, ResourceClaimConsumerReference, to_object
 
-from .access import MERGE, STRATEGIC
 from .clock import to_rfc3339
-from .names import EPOCH, GENERATED, MARK, digest, has_finalizer, holds_our_allocation
-from .pinning import placement_spec, release_spec
+from .names import GENERATED, MARK, digest, has_finalizer, holds_our_allocation
+from .placing import UNANSWERED, Placing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -81,48 +78,74 @@ class Committer:
         self._clock = clock
         self._unanswered: dict[str, dict[str, ResourceClaim]] = {}
         self._borrowed: dict[str, list[str]] = {}
-        self._unpinned: set[str] = set()
+        self._unplaced: set[str] = set()
+        self._placing = Placing(access)
         self.in_flight: dict[str, frozenset[DeviceId]] = {}
 
-    async def commit(self, pod: Pod, plan: Plan) -> Pod:
-        """Write a plan: allocate, reserve, and pin and release the pod if it is gated.
+    async def allocate(self, pod: Pod, plan: Plan) -> None:
+        """Write the claims of a plan: allocate and reserve.
 
-        Must be awaited right after the plan was made: it reserves the devices before it first waits for anything.
-
-        Returns: the pod as it is afterwards.
+        Must be awaited right after the plan was made: it reserves the devices before it first waits for anything. Afterwards the pod
+        counts on the node, and what kube-scheduler may allocate for it stays reserved, until `place` fails or another decision for the
+        pod is about to be made (`reconsider`); so it may wait between the two steps.
 
         Raises:
             ApiConflict: something changed; what this attempt allocated was taken back where that is needed; plan again.
             ApiUnavailable: an answer is missing; call `settle` before planning for the pod again.
         """
         self._hold(pod, plan)
-        served = False
+        written = False
         try:
             await self._claims(pod, plan)
-            after = await self._pin(pod, plan.node) if pod.gate_names else pod
-            served = True
+            written = True
         finally:
-            self._let_go(pod, plan, served=served)
-        return after
+            self._answered(pod, plan)
+            if not written:
+                self._let_go(pod.uid)
+
+    async def place(self, pod: Pod, node: str) -> None:
+        """Send a pod whose claims are written to its node: pin and release it if it is gated, else bind it.
+
+        Args:
+            pod: in the version that the plan was made from.
+            node: the node of the plan.
+
+        Raises:
+            ApiConflict: something changed, or the pod is bound; plan again with the claims as they are.
+            ApiUnavailable: an answer is missing; call `settle` before planning for the pod again.
+        """
+        try:
+            self._check(pod, node)
+            await self._placing.send(pod, node)
+        except UNANSWERED:
+            raise  # it may be on that node: it counts there until it is reconsidered
+        except BaseException:
+            self._let_go(pod.uid)
+            raise
+        self._unplaced.discard(pod.uid)
 
     async def release(self, pod: Pod) -> Pod:
         """Take our gate off a pod and change nothing else."""
-        return await self._patch_pod(pod, {"spec": release_spec()})
+        return await self._placing.release(pod)
 
     def forget(self, pod_uid: str) -> None:
         """The pod is gone or done: what was kept for it for kube-scheduler's sake is free."""
-        self._unpinned.discard(pod_uid)
+        self._placing.forget(pod_uid)
+        self._unplaced.discard(pod_uid)
         self._return(self._borrowed.pop(pod_uid, ()))
 
     def has_borrowed(self, claim_uid: str) -> bool:
         """Whether devices were kept for a claim of kube-scheduler's; once it allocates, which others they are may matter."""
         return any(claim_uid in claims for claims in self._borrowed.values())
 
+    def is_bound(self, pod: Pod) -> bool:
+        """Whether a pod is known to be bound, also where the feed has not said so yet."""
+        return self._placing.is_bound(pod)
+
     def reconsider(self, pod_uid: str) -> None:
-        """A decision for the pod is about to be made: it must not count itself where an unanswered release may have put it."""
-        if pod_uid in self._unpinned:
-            self._unpinned.discard(pod_uid)
-            self._cluster.unplace(pod_uid)
+        """A decision for the pod is about to be made: it must not count itself where an attempt may have put it and did not surely."""
+        if pod_uid in self._unplaced:
+            self._let_go(pod_uid)
 
     async def reserve(self, pod: Pod, claim: ResourceClaim) -> None:
         """Add the pod to the consumers of a claim that is allocated already.
@@ -146,7 +169,7 @@ class Committer:
         raise ApiConflict(f"ResourceClaim {claim.key} keeps changing while it is being reserved", status=409)
 
     async def settle(self, pod_key: str) -> bool:
-        """Find out what became of the claims of a pod whose status write got no answer, and make sure that it cannot come late.
+        """Find out what became of a pod, and of its claims, whose write got no answer; a write to a claim cannot come late then.
 
         A write that is still under way carries the claim's resourceVersion; another write to the claim makes it fail.
 
@@ -155,6 +178,7 @@ class Committer:
         Raises:
             ApiError: still unknown; the devices stay reserved.
         """
+        await self._placing.settle(pod_key)
         if pod_key not in self._unanswered:
             return False
         for uid, claim in list(self._unanswered[pod_key].items()):
@@ -166,15 +190,14 @@ class Committer:
         return True
 
     async def fence(self, pod: Pod) -> Pod:
-        """Make sure that a gated pod still is gated, and stays so: a release that is under way yet fails from now on.
+        """Make sure that a pod still waits, and goes on waiting: a pin or a binding that is under way yet fails from now on.
 
-        An attempt may be taken back only after that. The model may not know that a release got through without an answer.
+        An attempt may be taken back only after that. The model may not know that such a write got through without an answer.
 
         Raises:
             ApiConflict: the pod changed; the model knows it now.
         """
-        touch = {"metadata": {"annotations": {EPOCH: pod.metadata.resource_version}}}
-        return await self._patch_pod(pod, touch, content_type=MERGE)
+        return await self._placing.fence(pod)
 
     async def roll_back(self, claim: ResourceClaim, pod_uid: str) -> None:
         """Take our allocation for that pod back: status first, then finalizer, and only if nobody else uses it (cp I-52)."""
@@ -277,25 +300,8 @@ class Committer:
         body = {"status": allocation_status(claim, stamped, pod)}
         try:
             return await self._access.patch(CLAIM, claim, body, subresource="status")
-        except (ApiUnavailable, InvalidObject):  # no answer, or one that cannot be read
+        except UNANSWERED:
             self._unanswered.setdefault(pod.key, {})[claim.metadata.uid] = claim
-            raise
-
-    async def _pin(self, pod: Pod, node: str) -> Pod:
-        """Step 3. From here on only kube-scheduler's binding is missing."""
-        self._check(pod, node)
-        try:
-            return await self._patch_pod(pod, {"spec": placement_spec(pod, node)})
-        except (ApiUnavailable, InvalidObject):
-            self._unpinned.add(pod.uid)
-            raise
-
-    async def _patch_pod(self, pod: Pod, body: dict[str, Any], content_type: str = STRATEGIC) -> Pod:
-        try:
-            return await self._access.patch(POD, pod, body, content_type=content_type)
-        except ApiConflict:
-            # The pod changed, perhaps in what the plan was made from: know it now, and plan again with the claims as they are.
-            await self._access.fresh(POD, pod)
             raise
 
     async def _take_back(self, claim: ResourceClaim, pod_uid: str) -> None:
@@ -328,27 +334,29 @@ class Committer:
         decisions = (*plan.ours, *plan.theirs)
         for decision in decisions:
             self._cluster.reserve(decision.claim.metadata.uid, decision.allocation)
+        if plan.theirs:
+            # What kube-scheduler is going to allocate stays reserved until it has (the model notices), or the pod is gone.
+            self._borrowed[pod.uid] = [decision.claim.metadata.uid for decision in plan.theirs]
         # From now on the pod counts against the node, or the next decision would fill it twice and strand a pinned pod.
-        if pod.gate_names:
+        if not pod.spec.node_name:
             self._cluster.place(pod.uid, plan.node)
+            self._unplaced.add(pod.uid)
         self.in_flight[pod.key] = frozenset(_devices(decisions))
 
-    def _let_go(self, pod: Pod, plan: Plan, *, served: bool) -> None:
+    def _answered(self, pod: Pod, plan: Plan) -> None:
+        """The writes of the claims are over: what they say counts, but where an answer is missing."""
         unanswered = self._unanswered.get(pod.key, {})
         for decision in plan.ours:
             if decision.claim.metadata.uid not in unanswered:
                 self._cluster.unreserve(decision.claim.metadata.uid)
-        borrowed = [decision.claim.metadata.uid for decision in plan.theirs]
-        current = self._cluster.pod(pod.uid)
-        if borrowed and served and current is not None and not current.is_done:
-            # What kube-scheduler is going to allocate stays reserved until it has (the model notices), or the pod is gone.
-            self._borrowed[pod.uid] = borrowed
-        else:
-            self._return(borrowed)
-        if not served and pod.uid not in self._unpinned:
-            self._cluster.unplace(pod.uid)
         if not unanswered:
             self.in_flight.pop(pod.key, None)
+
+    def _let_go(self, pod_uid: str) -> None:
+        """The pod goes nowhere by this attempt."""
+        self._unplaced.discard(pod_uid)
+        self._cluster.unplace(pod_uid)
+        self._return(self._borrowed.pop(pod_uid, ()))
 
     def _return(self, claim_uids: Iterable[str]) -> None:
         for uid in claim_uids:

@@ -158,6 +158,20 @@ class Writer:
         whole = {"apiVersion": KINDS[kind].api_version, "kind": kind, **body}
         await self._write("create", (kind, ""), KINDS[kind].path(namespace), whole, JSON)
 
+    async def bind(self, namespace: str, name: str, body: Mapping[str, Any]) -> None:
+        """Bind a pod to a node; the body holds `metadata.uid`, `metadata.resourceVersion` and `target`.
+
+        Raises:
+            ValueError: without these preconditions; a bug of the caller.
+            ApiConflict: the pod is another one, in another version, gated, bound or being deleted.
+            ApiError: as `create`.
+        """
+        _check_guarded(body)
+        whole = {"apiVersion": "v1", "kind": "Binding", **body}
+        await self._write(
+            "create", ("Pod", "binding"), KINDS["Pod"].path(namespace, name, "binding"), whole, JSON
+        )
+
     async def bump(self, kind: str, namespace: str, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Merge-patch an object that only we write (events), without preconditions; the answer as parsed JSON.
 

@@ -64,6 +64,9 @@ class Server:
     ) -> Value:
         raise NotImplementedError((kind, namespace, name, body, subresource))
 
+    async def bind(self, namespace: str, name: str, body: Mapping[str, Any]) -> None:
+        raise NotImplementedError((namespace, name, body))
+
     async def delete(
         self, kind: str, namespace: str, name: str, *, uid: str, resource_version: str | None = None
     ) -> None:

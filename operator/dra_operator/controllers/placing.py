@@ -1,0 +1,102 @@
+"""The last write for a pod: one that pins it to a node and releases it, or one that binds it there (cp I-22…I-26, real-control-plane 6f).
+
+A gated pod is pinned, and kube-scheduler binds it; a pod that names us as its scheduler is bound. Either write carries the pod's uid and
+resourceVersion, so that one of two that were sent for the same version fails. Used by `commit` alone; it knows no claims and decides nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dra_operator.errors import ApiConflict, ApiUnavailable, InvalidObject
+
+from .access import MERGE, STRATEGIC
+from .names import EPOCH
+from .pinning import placement_spec, release_spec
+
+if TYPE_CHECKING:
+    from dra_operator.model import Pod
+
+    from .access import Access
+
+POD = "Pod"
+
+UNANSWERED = (ApiUnavailable, InvalidObject)
+"""No answer, or one that cannot be read: the write may have happened."""
+
+
+class Placing:
+    """Sends pods to their nodes."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._unanswered: dict[str, Pod] = {}
+        self._bound: set[str] = set()
+
+    async def send(self, pod: Pod, node: str) -> None:
+        """Pin and release a gated pod, bind one that has no gates.
+
+        Raises:
+            ApiConflict: the pod changed, or is bound; the model knows it now.
+            ApiUnavailable: an answer is missing; call `settle` before anything else is decided for the pod.
+        """
+        try:
+            if pod.gate_names:
+                await self.patch(pod, {"spec": placement_spec(pod, node)})
+            else:
+                await self._bind(pod, node)
+        except UNANSWERED:
+            self._unanswered[pod.key] = pod
+            raise
+
+    async def release(self, pod: Pod) -> Pod:
+        """Take our gate off a pod and change nothing else."""
+        return await self.patch(pod, {"spec": release_spec()})
+
+    async def fence(self, pod: Pod) -> Pod:
+        """Touch a pod that still waits, so that a pin or a binding of it which is under way fails from now on.
+
+        Raises:
+            ApiConflict: the pod changed; the model knows it now.
+        """
+        touch = {"metadata": {"annotations": {EPOCH: pod.metadata.resource_version}}}
+        return await self.patch(pod, touch, content_type=MERGE)
+
+    async def settle(self, pod_key: str) -> None:
+        """Read a pod again whose last write got no answer.
+
+        Raises:
+            ApiError: still unknown.
+        """
+        pod = self._unanswered.get(pod_key)
+        if pod is not None:
+            await self._access.fresh(POD, pod)
+            self._unanswered.pop(pod_key, None)
+
+    def is_bound(self, pod: Pod) -> bool:
+        """Whether the pod is bound, by itself or by an answer that the feed has not caught up with: a binding tells no new version."""
+        return bool(pod.spec.node_name) or pod.uid in self._bound
+
+    def forget(self, pod_uid: str) -> None:
+        """The pod is gone or done."""
+        self._bound.discard(pod_uid)
+
+    async def patch(self, pod: Pod, body: dict[str, Any], content_type: str = STRATEGIC) -> Pod:
+        """Patch a pod in the version that it is.
+
+        Raises:
+            ApiConflict: it changed, perhaps in what a plan was made from; the model knows it now.
+        """
+        try:
+            return await self._access.patch(POD, pod, body, content_type=content_type)
+        except ApiConflict:
+            await self._access.fresh(POD, pod)
+            raise
+
+    async def _bind(self, pod: Pod, node: str) -> None:
+        try:
+            await self._access.bind(pod, node)
+        except ApiConflict:
+            await self._access.fresh(POD, pod)
+            raise
+        self._bound.add(pod.uid)
