@@ -11,7 +11,7 @@ LOCK   := uv pip compile --quiet --universal --generate-hashes --no-header --no-
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup fmt lint type test conformance e2e bench bench-real demo docs lock check clean
+.PHONY: help setup fmt lint type test conformance e2e bench bench-start bench-real demo docs lock check clean
 
 help: ## list the verbs
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ endif
 bench: setup ## step counts; pods placed per second on the embedded server, and their cost: BENCH="--pods=500 --repeat=3 …"
 	$(BIN)/pytest tests/bench/test_steps.py -q -s
 	$(BIN)/python -m tests.bench $(BENCH)
+
+bench-start: setup ## how long the operator takes to get ready among 10,000 claims, 5,000 pods, 2,000 slices
+	$(BIN)/python -m tests.bench.start_up $(BENCH)
 
 bench-real: setup ## the same on a real control plane (built once), beside stock kube-scheduler
 	$(BIN)/python -m tests.bench.real $(BENCH)

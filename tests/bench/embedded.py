@@ -73,7 +73,7 @@ def run(plan: Plan) -> Figures:
     Raises:
         LoadError, NotReadyError, WrongEndError: it failed, or ended wrongly.
     """
-    with _folder() as folder, _server(folder, plan.standins) as process:
+    with run_folder() as folder, server_process(folder, plan.standins) as process:
         server = Server.of_kubeconfig(folder / "kubeconfig")
         asyncio.run(_create(server, plan, yaml.safe_load(CRD.read_text())))
         with Subject(folder / "kubeconfig", folder, *plan.flags) as operator:
@@ -128,7 +128,7 @@ def _rest(pid: int, seconds: float) -> Figures:
 
 
 @contextmanager
-def _folder() -> Iterator[Path]:
+def run_folder() -> Iterator[Path]:
     """Kubeconfig and logs; kept when the run fails, and then told."""
     folder = Path(tempfile.mkdtemp(prefix="dra-bench-"))
     try:
@@ -140,7 +140,8 @@ def _folder() -> Iterator[Path]:
 
 
 @contextmanager
-def _server(folder: Path, standins: str) -> Iterator[Process]:
+def server_process(folder: Path, standins: str) -> Iterator[Process]:
+    """The embedded server as a process; its kubeconfig is in the folder."""
     kubeconfig = folder / "kubeconfig"
     command = [sys.executable, "-m", "dra_operator.testing.fakeapi"]
     more = [f"--kubeconfig={kubeconfig}", f"--standins={standins}"]

@@ -51,6 +51,10 @@ TABLE: Mapping[str, Row] = {
     "cpuAtRest": Row("CPU of the operator at rest", "ms/s"),
     "startEmpty": Row("start of the operator to ready, nothing there", "s"),
     "startFull": Row("start of the operator to ready, all that there", "s"),
+    "startLarge": Row("start of the operator to ready", "s"),
+    "memoryReady": Row("memory of the operator when ready", "MB"),
+    "memoryStartPeak": Row("memory of the operator until ready, peak", "MB"),
+    "startCpu": Row("CPU of the operator until ready", "s"),
 }
 
 

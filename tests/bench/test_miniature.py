@@ -1,4 +1,4 @@
-"""The bench itself works: a miniature run with all its processes, and what it says when a run fails."""
+"""The benches themselves work (`tests.bench`, `tests.bench.start_up`): miniature runs with all their processes, and what they say when a run fails."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from dra_operator.testing.fakeapi.server import FakeApi
 from tests.contract.client import Server
 
+from . import start_up
 from .__main__ import main
 from .figures import TABLE
 from .load import LoadError, Timeline, burst, client, create, is_released
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MINIATURE = ("--pods=10", "--nodes=3", "--devices=4", "--repeat=1", "--rest=0.1")
+START_UP = {"startLarge", "memoryReady", "memoryStartPeak", "startCpu"}
 REAL_ONLY = {"schedulerCpu", "apiserverCpu", "etcdCpu", "controllerManagerCpu", "totalCpu", "allWrites"}
 
 
@@ -29,9 +31,27 @@ def test_ten_pods(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (run,) = found["runs"]["operator"]
     assert (found["parameters"]["pods"], found["parameters"]["generator"]) == (10, "operator")
     assert run["writesPerPod"] >= 4  # create and record, allocate, release
-    assert run.keys() == {key for key in TABLE if key not in REAL_ONLY}
+    assert run.keys() == {key for key in TABLE if key not in REAL_ONLY | START_UP}
     assert all(value >= 0 for value in run.values())
     assert "pods placed" in capsys.readouterr().out
+
+
+def test_a_start_among_many_objects(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "found.json"
+    size = ("--claims=60", "--pods=30", "--slices=4", "--repeat=1")
+    assert start_up.main([*size, f"--json={path}"]) == 0, capsys.readouterr().err
+    (run,) = json.loads(path.read_text())["runs"]["operator"]
+    assert run.keys() == START_UP
+    assert all(value > 0 for value in run.values())
+    assert "30 running pods" in capsys.readouterr().out
+
+
+def test_an_operator_that_is_ready_before_it_knows_all_fails_the_start() -> None:
+    text = '# TYPE dra_operator_model_objects gauge\ndra_operator_model_objects{kind="Pod"} 3.0\n'
+    assert start_up.known(text) == {"Pod": 3}
+    crowd = start_up.Crowd(claims=2, pods=3, slices=1)
+    assert start_up.missing(text, crowd) == {"ResourceClaim": None, "ResourceSlice": None}
+    assert crowd.problem() is not None  # two claims cannot be shared out among three pods
 
 
 def test_an_operator_that_does_not_get_ready_fails_the_bench(

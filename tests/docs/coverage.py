@@ -23,6 +23,7 @@ MAKE_RUN_BY: Final = {
     "e2e KEEP": "tests/e2e/test_keep.py",
     "bench": "tests/bench/test_miniature.py",
     "bench-real": "tests/e2e/test_bench.py",
+    "bench-start": "tests/bench/test_miniature.py",
 }
 """Verb of make, with KEEP where that is set → what runs it: CI's script, or a test that starts the program behind it."""
 
