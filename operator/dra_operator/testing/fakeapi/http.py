@@ -7,6 +7,7 @@ down the answer. Who may do what is for the door (`guard`).
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -26,11 +27,12 @@ from dra_operator.testing.fakeapi.options import delete_options, write_options
 from dra_operator.testing.fakeapi.reading import Reader
 from dra_operator.testing.fakeapi.requests import Target, duplicate_fields, parsed_body, target
 from dra_operator.testing.fakeapi.reviews import REVIEWING, account_token, review
+from dra_operator.testing.fakeapi.spoiling import spoiled
 from dra_operator.testing.fakeapi.tables import table, wants_table, watch_line
 from dra_operator.testing.fakeapi.watching import BOOKMARK_SECONDS, Watcher, WatchRequest, error_event
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import AsyncGenerator, Awaitable, Callable
 
     from dra_operator.testing.fakeapi.access import Identity
     from dra_operator.testing.fakeapi.guard import Door
@@ -52,6 +54,7 @@ class Face:
     door: Door = OPEN
     calls: list[tuple[Call, int]] = field(default_factory=list)
     watchers: set[Watcher] = field(default_factory=set)
+    closing: asyncio.Event = field(default_factory=asyncio.Event)
     reader: Reader = field(init=False)
 
     def __post_init__(self) -> None:
@@ -67,6 +70,11 @@ class Face:
         """End all streams now, as an API server that closes slow watchers (or stops) does."""
         for watcher in tuple(self.watchers):
             watcher.end()
+
+    def close(self) -> None:
+        """End all streams, and hang up on those whom nothing else would ever tell."""
+        self.end_watches()
+        self.closing.set()
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
         """Answer one request."""
@@ -93,20 +101,42 @@ class Face:
         """Serve a resource request, unless a scripted fault gets in the way."""
         call = found.call(request.method, request.query, request.headers.get("User-Agent", ""))
         fault = self.faults.hit(call) or Fault()
-        if fault.delay:
-            await asyncio.sleep(fault.delay)
-        if fault.cut:
+        await (
+            request.read()
+        )  # a request that is kept back has come: whether its client stays is nothing to it
+        if not await self._arrives(fault):
             return _hang_up(request)
         try:
             if fault.error is not None:
                 raise fault.error
             who = self._enter(request, action_of(call, request.query))
-            response = await self._resource(request, replace(found, who=who), call)
+            response = await self._resource(request, replace(found, who=who, spoil=fault.spoil), call)
         except StatusError as error:
             self._log(call, error.code)
             raise
         self._log(call, response.status)
-        return _hang_up(request) if fault.lose_answer else response
+        return await self._answered(request, fault, response)
+
+    async def _arrives(self, fault: Fault) -> bool:
+        """Whether the request gets as far as the server; False to hang up."""
+        if fault.delay:
+            await asyncio.sleep(fault.delay)
+        if fault.hold is not None:
+            fault.hold.reached.set()
+            await fault.hold.released.happened()
+        if fault.hang:
+            await self.closing.wait()
+        return not (fault.cut or fault.hang)
+
+    async def _answered(
+        self, request: web.Request, fault: Fault, response: web.StreamResponse
+    ) -> web.StreamResponse:
+        """The answer of a request that was served, as far as it comes."""
+        if fault.stall is not None and isinstance(response, web.Response):
+            await _begin(request, response, fault.stall)
+        if fault.mute or fault.stall is not None:
+            await self.closing.wait()
+        return _hang_up(request) if fault.lose_answer or fault.mute or fault.stall is not None else response
 
     def _log(self, call: Call, code: int) -> None:
         if len(self.calls) < _LOG_LIMIT:
@@ -220,16 +250,18 @@ class Face:
         await response.prepare(request)
         self.watchers.add(watcher)
         try:
-            await self._stream(request, kind, watcher, response)
+            async with contextlib.aclosing(self._lines(request, kind, watcher)) as lines:
+                async for line in spoiled(lines, found.spoil, self.closing):
+                    await response.write(line)
         except ConnectionError:
-            watcher.end()  # the client is gone, which is how most watches end
+            watcher.end()  # the client is gone, which is how most watches end, or is to be cut off
+            _hang_up(request)
         finally:
             self.watchers.discard(watcher)
         return response
 
-    async def _stream(
-        self, request: web.Request, kind: Kind, watcher: Watcher, response: web.StreamResponse
-    ) -> None:
+    async def _lines(self, request: web.Request, kind: Kind, watcher: Watcher) -> AsyncGenerator[bytes, None]:
+        """The stream, in pieces that end with a line."""
         tabular = wants_table(request.headers.get("Accept", ""))
         first = True
         try:
@@ -243,9 +275,9 @@ class Face:
                 else:
                     lines = [event.line() for event in batch]
                 if lines:
-                    await response.write(b"".join(lines))
+                    yield b"".join(lines)
         except StatusError as error:
-            await response.write(error_event(error).line())
+            yield error_event(error).line()
 
 
 def _check_subresource(kind: Kind, found: Target, verb: str) -> None:
@@ -296,6 +328,15 @@ def _refusal(error: StatusError) -> web.Response:
     if error.retry_after is not None:
         response.headers["Retry-After"] = str(error.retry_after)
     return response
+
+
+async def _begin(request: web.Request, whole: web.Response, size: int) -> None:
+    """The head of an answer, and the first bytes of its body."""
+    body = whole.body if isinstance(whole.body, bytes) else b""
+    head = web.StreamResponse(status=whole.status, headers={"Content-Type": "application/json"})
+    head.content_length = len(body)
+    await head.prepare(request)
+    await head.write(body[:size])
 
 
 def _hang_up(request: web.Request) -> web.Response:

@@ -14,7 +14,7 @@ import yaml
 
 from dra_operator.testing.fakeapi import failures
 from dra_operator.testing.fakeapi.access import ADMIN, Identity
-from dra_operator.testing.fakeapi.faults import Call
+from dra_operator.testing.fakeapi.faults import Call, Spoil
 from dra_operator.testing.fakeapi.objects import Key, decoded
 from dra_operator.testing.fakeapi.patches import APPLY, JSON, MERGE, STRATEGIC
 from dra_operator.testing.fakeapi.protobuf import MEDIA_TYPE, decoded_protobuf
@@ -37,6 +37,8 @@ class Target:
     subresource: str = ""
     who: Identity = ADMIN
     """Who asks, once the door has found out."""
+    spoil: Spoil | None = None
+    """What is to become of a watch, if the weather is bad."""
 
     @property
     def key(self) -> Key:

@@ -166,7 +166,7 @@ class FakeApi:
 
     async def stop(self) -> None:
         """End streams, answer what is in flight, close the port."""
-        self._face.end_watches()
+        self._face.close()
         if self._compactor is not None:
             self._compactor.cancel()
             await asyncio.wait([self._compactor])
