@@ -323,5 +323,6 @@ async def run_operator(settings: Settings) -> int:
     async with await Api.connect(settings.kubeconfig, settings.context) as api:
         served = await discover(api)
         for kind in served.missing:
-            logger.warning("%s is not served: %s", kind, kind.remedy)
+            level = logging.WARNING if kind.expected else logging.INFO
+            logger.log(level, "%s is not served: %s", kind, kind.remedy)
         return await Operator(settings, api, served).run()

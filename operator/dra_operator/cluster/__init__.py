@@ -6,7 +6,18 @@ Fed by `kube` and `handlers`, read by `placement`, `explain`, `metrics` and the 
 from .claims import freed_devices, used_devices
 from .model import Cluster
 from .ownership import rules_changed
-from .resolution import PodClaim, Resolution, claim_keys, claim_name, is_for_pod, template_keys
+from .podgroups import group_claim_keys
+from .resolution import (
+    PodClaim,
+    Resolution,
+    claim_keys,
+    claim_name,
+    group_key,
+    is_for_pod,
+    is_reserved,
+    shared_with_group,
+    template_keys,
+)
 from .slices import RestrictedSlices, SliceIndex
 from .store import Change
 from .usage import HostPort, NodeUsage, pinned_node, pod_ports, pod_requests
@@ -23,11 +34,15 @@ __all__ = [
     "claim_keys",
     "claim_name",
     "freed_devices",
+    "group_claim_keys",
+    "group_key",
     "is_for_pod",
+    "is_reserved",
     "pinned_node",
     "pod_ports",
     "pod_requests",
     "rules_changed",
+    "shared_with_group",
     "template_keys",
     "used_devices",
 ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_operator.allocator import AllocatedState, SharedDeviceId
-from dra_operator.model import DeviceId, ResourceClaim
+from dra_operator.model import POD_GROUP_API, DeviceId, ResourceClaim
 from dra_operator.quantity import Quantity
 
 from .index import Groups
@@ -74,9 +74,9 @@ class Holdings:
         """Devices that more than one claim holds although they are not shared, with the keys of those claims."""
         return {device_id: self.holders(device_id) for device_id in sorted(self._doubles)}
 
-    def owned_by(self, pod_uid: str) -> Sequence[ResourceClaim]:
-        """Claims whose controller owner is that pod, by name (cp C-22)."""
-        return self._by_owner.of(pod_uid)
+    def owned_by(self, uid: str, kind: str) -> Sequence[ResourceClaim]:
+        """Claims whose controller owner is that `Pod` or `PodGroup`, by name (cp C-22, C-72)."""
+        return self._by_owner.of(f"{kind} {uid}")
 
     # --- what the model and the controllers tell
 
@@ -176,4 +176,8 @@ def _flight(claim_uid: str, key: str) -> str:
 
 def _owners(claim: ResourceClaim | None) -> tuple[str, ...]:
     owner = claim.metadata.controller if claim else None
-    return (owner.uid,) if owner and (owner.api_version, owner.kind) == ("v1", "Pod") else ()
+    if owner is None:
+        return ()
+    is_group = owner.kind == "PodGroup" and owner.api_version.startswith(f"{POD_GROUP_API}/")
+    is_pod = (owner.api_version, owner.kind) == ("v1", "Pod")
+    return (f"{owner.kind} {owner.uid}",) if is_pod or is_group else ()

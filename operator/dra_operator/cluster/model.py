@@ -18,6 +18,7 @@ from dra_operator.model import (
     DeviceTaintRule,
     Node,
     Pod,
+    PodGroup,
     ResourceClaim,
     ResourceClaimTemplate,
     ResourceSlice,
@@ -25,6 +26,7 @@ from dra_operator.model import (
 
 from .claims import Holdings
 from .ownership import Ownership
+from .podgroups import PodGroupIndex
 from .pods import PodIndex
 from .resolution import PodClaim, resolve
 from .slices import SliceIndex
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
 class Cluster:
     """What is known of the cluster.
 
-    The mappings `claims`, `pods`, `nodes`, `classes`, `templates`, `taint_rules`, `policies` and `published` (slices as drivers
+    The mappings `claims`, `pods`, `pod_groups`, `nodes`, `classes`, `templates`, `taint_rules`, `policies` and `published` (slices as drivers
     publish them) are live and read-only, with `namespace/name` or the bare name as the key. `slices` is what the allocator
     reads: the taints of DeviceTaintRules are merged in.
 
@@ -53,6 +55,7 @@ class Cluster:
         self.slices = SliceIndex()
         self._holdings = Holdings(features)
         self._pod_index = PodIndex()
+        self._group_index = PodGroupIndex()
         self._usage = UsageIndex()
         self._ownership = Ownership()
         self._listeners: list[Callable[[Change], None]] = []
@@ -61,12 +64,14 @@ class Cluster:
         self._indexes: dict[str, tuple[Callable[[Any, Any], None], ...]] = {
             "AllocationPolicy": (self._ownership.policy_changed,),
             "DeviceTaintRule": (self.slices.rule_changed,),
-            "Pod": (self._pod_index.pod_changed, self._usage.pod_changed),
+            "Pod": (self._pod_index.pod_changed, self._group_index.pod_changed, self._usage.pod_changed),
+            "PodGroup": (self._group_index.group_changed,),
             "ResourceClaim": (self._holdings.claim_changed,),
             "ResourceSlice": (self.slices.slice_changed,),
         }
         self.claims: Mapping[str, ResourceClaim] = self._view("ResourceClaim")
         self.pods: Mapping[str, Pod] = self._view("Pod")
+        self.pod_groups: Mapping[str, PodGroup] = self._view("PodGroup")
         self.nodes: Mapping[str, Node] = self._view("Node")
         self.classes: Mapping[str, DeviceClass] = self._view("DeviceClass")
         self.templates: Mapping[str, ResourceClaimTemplate] = self._view("ResourceClaimTemplate")
@@ -136,11 +141,12 @@ class Cluster:
 
     def claims_of_pod(self, pod: Pod) -> Sequence[PodClaim]:
         """What each entry of `spec.resourceClaims` resolves to, in order (cp C-10…C-13)."""
-        return tuple(resolve(pod, entry, self.claims) for entry in pod.spec.resource_claims)
+        groups = self.has_pod_groups
+        return tuple(resolve(pod, entry, self.claims, groups=groups) for entry in pod.spec.resource_claims)
 
-    def claims_owned_by(self, pod_uid: str) -> Sequence[ResourceClaim]:
-        """Claims that were generated for that pod, by name (cp C-22)."""
-        return self._holdings.owned_by(pod_uid)
+    def claims_owned_by(self, uid: str, kind: str = "Pod") -> Sequence[ResourceClaim]:
+        """Claims that were generated for that pod, or `PodGroup`, by name (cp C-22, C-72)."""
+        return self._holdings.owned_by(uid, kind)
 
     def pods_of_claim(self, claim_key: str) -> Sequence[Pod]:
         """Pods that name the claim, whether or not it exists, done pods included."""
@@ -149,6 +155,23 @@ class Cluster:
     def pods_of_template(self, template_key: str) -> Sequence[Pod]:
         """Pods that name the template (cp C-7)."""
         return self._pod_index.of_template(template_key)
+
+    @property
+    def has_pod_groups(self) -> bool:
+        """Whether the API server serves PodGroups, and all are known: then claims may be shared through them (cp C-70)."""
+        return self.is_synced("PodGroup")
+
+    def pods_of_group(self, group_key: str) -> Sequence[Pod]:
+        """Pods that name the PodGroup, whether or not it exists, done pods included (cp C-73)."""
+        return self._group_index.members(group_key)
+
+    def groups_of_claim(self, claim_key: str) -> Sequence[PodGroup]:
+        """PodGroups that name the claim."""
+        return self._group_index.of_claim(claim_key)
+
+    def groups_of_template(self, template_key: str) -> Sequence[PodGroup]:
+        """PodGroups that name the template (cp C-7)."""
+        return self._group_index.of_template(template_key)
 
     # --- who holds what
 

@@ -1,7 +1,7 @@
 """Which claim an entry of `pod.spec.resourceClaims` means (cp C-10…C-12, alloc W-1…W-5).
 
-Pure functions over values; `model` adds the look-up of the claim. Used by placement and by the controllers. Pod groups are not
-built: a claim that a group owns is foreign to its pods (C-11 with workload claims off).
+Pure functions over values; `model` adds the look-up of the claim. Used by placement and by the controllers. Where the cluster has
+PodGroups, a claim that the pod's group owns is the pod's as well (C-11); where not, it is foreign.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
+from dra_operator.model import POD_GROUP_API
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_operator.model import Pod, PodResourceClaim, ResourceClaim
+    from dra_operator.model import Pod, PodGroup, PodResourceClaim, ResourceClaim
 
 
 class Resolution(Enum):
@@ -83,28 +85,67 @@ class PodClaim:
         return text.format(pod=self.pod, entry=self.entry.name, name=self.name, claim=self.claim_key)
 
 
-def claim_name(pod: Pod, entry: PodResourceClaim) -> tuple[Resolution, str | None]:
-    """The name that an entry stands for, without looking at claims; FOUND means that a name is known (cp C-10)."""
+def claim_name(owner: Pod | PodGroup, entry: PodResourceClaim) -> tuple[Resolution, str | None]:
+    """The name that an entry of a pod or PodGroup stands for, without looking at claims; FOUND means that a name is known (cp C-10)."""
     if entry.resource_claim_name is not None:
         return Resolution.FOUND, entry.resource_claim_name
     if entry.resource_claim_template_name is None:
         return Resolution.UNKNOWN, None
-    for status in pod.status.resource_claim_statuses:
+    for status in owner.status.resource_claim_statuses:
         if status.name == entry.name:
             known = status.resource_claim_name is not None
             return (Resolution.FOUND if known else Resolution.NOT_NEEDED), status.resource_claim_name
     return Resolution.NOT_CREATED, None
 
 
-def is_for_pod(pod: Pod, claim: ResourceClaim) -> bool:
-    """Whether a generated claim was made for this very pod (cp C-11)."""
+def group_key(pod: Pod | None) -> str | None:
+    """`namespace/name` of the PodGroup that a pod names; None if it names none."""
+    group = pod.spec.scheduling_group if pod is not None else None
+    if pod is None or group is None or not group.pod_group_name:
+        return None
+    return f"{pod.metadata.namespace}/{group.pod_group_name}"
+
+
+def shared_with_group(entry: PodResourceClaim, group: PodGroup) -> bool:
+    """Whether an entry of a pod means the same claim as one of its group: all three fields are equal (cp C-70)."""
+    return entry in group.spec.resource_claims
+
+
+def is_for_pod(pod: Pod, claim: ResourceClaim, *, groups: bool = False) -> bool:
+    """Whether a generated claim was made for this very pod, or for its group (cp C-11).
+
+    Args:
+        pod: the pod.
+        claim: the claim.
+        groups: whether the cluster has PodGroups. A group is known by its name: pods do not tell its uid.
+    """
     owner = claim.metadata.controller
-    same_namespace = claim.metadata.namespace == pod.metadata.namespace
-    return same_namespace and owner is not None and owner.uid == pod.uid
+    if owner is None or claim.metadata.namespace != pod.metadata.namespace:
+        return False
+    if owner.uid == pod.uid:
+        return True
+    name = (group_key(pod) or "").partition("/")[2]
+    api_group, _, version = owner.api_version.partition("/")
+    is_group = (owner.kind, api_group, bool(version)) == ("PodGroup", POD_GROUP_API, True)
+    return groups and is_group and bool(name) and owner.name == name
 
 
-def resolve(pod: Pod, entry: PodResourceClaim, claims: Mapping[str, ResourceClaim]) -> PodClaim:
-    """What one entry of a pod means among these claims."""
+def is_reserved(pod: Pod, claim: ResourceClaim) -> bool:
+    """Whether the claim names the pod, or by name its PodGroup, among its consumers (cp C-12)."""
+    name = (group_key(pod) or "").partition("/")[2]
+    return any(
+        entry.uid == pod.uid
+        or (
+            bool(name) and (entry.api_group, entry.resource, entry.name) == (POD_GROUP_API, "podgroups", name)
+        )
+        for entry in claim.status.reserved_for
+    )
+
+
+def resolve(
+    pod: Pod, entry: PodResourceClaim, claims: Mapping[str, ResourceClaim], *, groups: bool = False
+) -> PodClaim:
+    """What one entry of a pod means among these claims; `groups` as of `is_for_pod`."""
     resolution, name = claim_name(pod, entry)
     if name is None:
         return PodClaim(pod.key, entry, resolution)
@@ -112,7 +153,7 @@ def resolve(pod: Pod, entry: PodResourceClaim, claims: Mapping[str, ResourceClai
     claim = claims.get(f"{pod.metadata.namespace}/{name}")
     if claim is None:
         resolution = Resolution.MISSING
-    elif must_check_owner and not is_for_pod(pod, claim):
+    elif must_check_owner and not is_for_pod(pod, claim, groups=groups):
         resolution = Resolution.FOREIGN
     return PodClaim(pod.key, entry, resolution, name, must_check_owner, claim)
 

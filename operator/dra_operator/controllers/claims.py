@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from dra_operator.cluster import Resolution
+from dra_operator.cluster import Resolution, is_reserved
 from dra_operator.errors import (
     ApiError,
     ApiForbidden,
@@ -255,7 +255,7 @@ class ClaimGenerator:
                 pod_claim.resolution is Resolution.FOUND
                 and claim
                 and claim.is_allocated
-                and not claim.is_reserved_for(pod.uid)
+                and not is_reserved(pod, claim)
             ):
                 await self._committer.reserve(pod, claim)
 

@@ -18,9 +18,10 @@ from dra_operator.errors import (
     ApiNotFound,
     ApiUnauthorized,
 )
-from dra_operator.model import FINALIZER, ResourceClaimConsumerReference, to_object
+from dra_operator.model import FINALIZER, to_object
 
 from .clock import to_rfc3339
+from .consumers import consumer_of
 from .names import GENERATED, MARK, digest, has_finalizer, holds_our_allocation
 from .placing import UNANSWERED, Placing
 
@@ -28,7 +29,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dra_operator.cluster import Cluster
-    from dra_operator.model import AllocationResult, DeviceId, Pod, ResourceClaim
+    from dra_operator.model import (
+        AllocationResult,
+        DeviceId,
+        Pod,
+        ResourceClaim,
+        ResourceClaimConsumerReference,
+    )
     from dra_operator.placement import ClaimDecision, Plan
 
     from .access import Access
@@ -44,15 +51,10 @@ DEFINITE = (ApiConflict, ApiNotFound, ApiInvalid, ApiForbidden, ApiUnauthorized)
 """Failures that say that the write did not happen and will not by repeating it."""
 
 
-def consumer(pod: Pod) -> ResourceClaimConsumerReference:
-    """The pod as an entry of `reservedFor` (cp C-71)."""
-    return ResourceClaimConsumerReference(resource="pods", name=pod.metadata.name, uid=pod.uid)
-
-
-def reserved_for(claim: ResourceClaim, pod: Pod) -> list[dict[str, Any]]:
-    """`reservedFor` with the pod in it, once."""
+def reserved_for(claim: ResourceClaim, consumer: ResourceClaimConsumerReference) -> list[dict[str, Any]]:
+    """`reservedFor` with the consumer (`consumers.consumer_of`) in it, once."""
     there = [to_object(entry) for entry in claim.status.reserved_for]
-    return there if claim.is_reserved_for(pod.uid) else [*there, to_object(consumer(pod))]
+    return there if claim.is_reserved_for(consumer.uid) else [*there, to_object(consumer)]
 
 
 def without(claim: ResourceClaim, pod_uid: str) -> list[dict[str, Any]]:
@@ -60,9 +62,11 @@ def without(claim: ResourceClaim, pod_uid: str) -> list[dict[str, Any]]:
     return [to_object(entry) for entry in claim.status.reserved_for if entry.uid != pod_uid]
 
 
-def allocation_status(claim: ResourceClaim, allocation: AllocationResult, pod: Pod) -> dict[str, Any]:
+def allocation_status(
+    claim: ResourceClaim, allocation: AllocationResult, consumer: ResourceClaimConsumerReference
+) -> dict[str, Any]:
     """Status of step 2: allocation and reservation together, or the API server and the sweeper could see half of it (cp I-43)."""
-    return {"allocation": to_object(allocation), "reservedFor": reserved_for(claim, pod)}
+    return {"allocation": to_object(allocation), "reservedFor": reserved_for(claim, consumer)}
 
 
 class Committer:
@@ -148,13 +152,14 @@ class Committer:
             self._let_go(pod_uid)
 
     async def reserve(self, pod: Pod, claim: ResourceClaim) -> None:
-        """Add the pod to the consumers of a claim that is allocated already.
+        """Add the pod, or the PodGroup through which it shares it, to the consumers of a claim that is allocated already.
 
         Raises:
-            ApiConflict: its allocation is another one, or gone.
+            ApiConflict: its allocation is another one, or gone; or the pod's group is not known.
         """
+        consumer = consumer_of(pod, claim, self._cluster)
         for _ in range(ATTEMPTS):
-            body = {"status": {"reservedFor": reserved_for(claim, pod)}}
+            body = {"status": {"reservedFor": reserved_for(claim, consumer)}}
             try:
                 await self._access.patch(CLAIM, claim, body, subresource="status")
             except ApiConflict:
@@ -297,7 +302,8 @@ class Committer:
     ) -> ResourceClaim:
         """Step 2, the commit point."""
         stamped = msgspec.structs.replace(allocation, allocation_timestamp=to_rfc3339(self._clock.now()))
-        body = {"status": allocation_status(claim, stamped, pod)}
+        consumer = consumer_of(pod, claim, self._cluster)
+        body = {"status": allocation_status(claim, stamped, consumer)}
         try:
             return await self._access.patch(CLAIM, claim, body, subresource="status")
         except UNANSWERED:

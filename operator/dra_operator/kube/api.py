@@ -24,11 +24,13 @@ from dra_operator.model.decode import encode_hook
 from .acceptance import Acceptance
 from .credentials import Connection, Credentials, StaticCredentials, load_credentials
 from .failures import refusal
-from .kinds import describe
+from .kinds import KINDS, describe
 from .timing import REAL, Timing
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+
+    from .kinds import Kind
 
 JSON = "application/json"
 MERGE = "application/merge-patch+json"
@@ -81,6 +83,7 @@ class Api:
     Attributes:
         acceptance: whether the server lets us in.
         observer: hears verb, resource and seconds of every request that was answered, well or not; watches aside.
+        kinds: the kinds in the versions that the server speaks, as far as that was asked (`discover`).
     """
 
     def __init__(self, credentials: Credentials, timing: Timing = REAL) -> None:
@@ -88,6 +91,7 @@ class Api:
         self.timing = timing
         self.acceptance = Acceptance(timing)
         self.observer: Callable[[str, str, float], None] = unobserved
+        self.kinds: Mapping[str, Kind] = KINDS
         self._watches = _session(limit=0)
         self._calls = _session(limit=POOL_SIZE)
         self._tls: tuple[Connection, ssl.SSLContext | bool] | None = None

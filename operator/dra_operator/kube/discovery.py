@@ -6,7 +6,7 @@ Discovery documents are read per group and version, as kubectl does for a known 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -41,7 +41,7 @@ class Served:
 
     Attributes:
         server_version: e.g. `v1.37.2`.
-        kinds: those of the wanted kinds that are served, by name.
+        kinds: those of the wanted kinds that are served, by name, in the best version that is.
         missing: the others; only optional ones, with what to do about it in their `remedy`.
     """
 
@@ -51,15 +51,24 @@ class Served:
 
 
 async def discover(api: Api, wanted: Iterable[Kind] = tuple(KINDS.values())) -> Served:
-    """Find out which kinds are served in the version that we speak.
+    """Find out which kinds are served in a version that we speak; requests of this `api` use that version from then on.
 
     Raises:
         ApiNotServed: a required kind is not; names all of them and what to do.
         ApiError: the server cannot be asked.
     """
     kinds = tuple(wanted)
-    plurals = {root: await _plurals(api, root) for root in dict.fromkeys(kind.root for kind in kinds)}
-    served = {kind.name: kind for kind in kinds if kind.plural in plurals[kind.root]}
+    spoken = {
+        kind.name: [replace(kind, version=text) for text in (kind.version, *kind.older)] for kind in kinds
+    }
+    roots = dict.fromkeys(row.root for rows in spoken.values() for row in rows)
+    plurals = {root: await _plurals(api, root) for root in roots}
+    served = {
+        name: found[0]
+        for name, rows in spoken.items()
+        if (found := [row for row in rows if row.plural in plurals[row.root]])
+    }
+    api.kinds = {**api.kinds, **served}
     missing = tuple(kind for kind in kinds if kind.name not in served)
     version = await _server_version(api)
     if any(kind.required for kind in missing):

@@ -22,7 +22,6 @@ from dra_operator.errors import (
 from dra_operator.logfields import News
 
 from .eventlog import Clock, EventLog, Key, Record, Reference
-from .kinds import KINDS
 from .timing import REAL, Retries, Timing, timestamp
 from .writer import MANAGER
 
@@ -221,7 +220,7 @@ class EventWriter:
         return {
             "metadata": {"name": record.name, "namespace": record.namespace},
             "involvedObject": {
-                "apiVersion": KINDS[about.kind].api_version,
+                "apiVersion": self._writer.api_version(about.kind),
                 "kind": about.kind,
                 "namespace": about.namespace,
                 "name": about.name,

@@ -20,6 +20,10 @@ _OLD_CONTROL_PLANE = (
     "--feature-gates=DynamicResourceAllocation=true --runtime-config=resource.k8s.io/v1=true if it knows that version"
 )
 _NO_CRD = "install the custom resource definition first: kubectl apply -k crds"
+_NO_GROUPS = (
+    "claims that pods share through their PodGroup are not made or recognised; where they are wanted, start Kubernetes 1.37 with "
+    "--feature-gates=GenericWorkload=true,DRAWorkloadResourceClaims=true --runtime-config=scheduling.k8s.io/v1beta1=true"
+)
 _NO_RULES = (
     "ownership of pools is not enforced; start kube-apiserver with "
     "--feature-gates=DRADeviceTaintRules=true --runtime-config=resource.k8s.io/v1=true, or use Kubernetes 1.37"
@@ -28,7 +32,7 @@ _NO_RULES = (
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind in the version that we speak.
+    """One kind in the version that we speak, or speak best.
 
     Attributes:
         name: Kubernetes' kind, e.g. `ResourceClaim`.
@@ -39,6 +43,8 @@ class Kind:
         feed: which feed brings it.
         required: whether the operator cannot start without it.
         remedy: what to do when it is not served.
+        older: other versions that are spoken, best first, where the server lacks `version`.
+        expected: whether it is worth a warning that the server lacks it.
     """
 
     name: str
@@ -49,6 +55,8 @@ class Kind:
     feed: Feed = "none"
     required: bool = True
     remedy: str = "is this a Kubernetes API server?"
+    older: tuple[str, ...] = ()
+    expected: bool = True
 
     @property
     def api_version(self) -> str:
@@ -117,6 +125,17 @@ KINDS: dict[str, Kind] = {
             feed="kopf",
             required=False,
             remedy=_NO_RULES,
+        ),
+        Kind(
+            "PodGroup",
+            "scheduling.k8s.io",
+            "v1",
+            "podgroups",
+            feed="stream",
+            required=False,
+            remedy=_NO_GROUPS,
+            older=("v1beta1", "v1alpha3", "v1alpha2"),
+            expected=False,
         ),
         Kind(
             "AllocationPolicy",

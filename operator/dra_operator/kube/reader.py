@@ -12,7 +12,6 @@ import msgspec
 from dra_operator import model
 from dra_operator.errors import ApiUnavailable
 
-from .kinds import KINDS
 from .listing import list_all
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ class Reader:
             InvalidObject: it cannot be decoded.
             ApiError: as `Api.request`.
         """
-        answer = await self._api.request("GET", KINDS[kind].path(namespace, name))
+        answer = await self._api.request("GET", self._api.kinds[kind].path(namespace, name))
         return model.from_json(model.KINDS[kind], answer.body)
 
     async def get_raw(self, kind: str, namespace: str, name: str) -> dict[str, Any]:
@@ -47,7 +46,7 @@ class Reader:
             ApiNotFound: there is none of that name.
             ApiError: as `Api.request`.
         """
-        path = KINDS[kind].path(namespace, name)
+        path = self._api.kinds[kind].path(namespace, name)
         answer = await self._api.request("GET", path)
         try:
             return msgspec.json.decode(answer.body, type=dict[str, Any])
@@ -60,4 +59,4 @@ class Reader:
         Raises:
             ApiError: as `Api.request`.
         """
-        return (await list_all(self._api, KINDS[kind], namespace=namespace)).objects
+        return (await list_all(self._api, self._api.kinds[kind], namespace=namespace)).objects

@@ -91,6 +91,10 @@ class Writer:
         """Writes that were started and not answered, the queued ones included."""
         return self._in_flight
 
+    def api_version(self, kind: str) -> str:
+        """The apiVersion by which the server knows a kind."""
+        return self._api.kinds[kind].api_version
+
     async def drain(self) -> None:
         """Wait until no write is in flight; the caller bounds the time."""
         await self._idle.wait()
@@ -117,7 +121,7 @@ class Writer:
         """
         if content_type in {MERGE, STRATEGIC}:
             _check_guarded(body)
-        path = KINDS[kind].path(namespace, name, subresource)
+        path = self._api.kinds[kind].path(namespace, name, subresource)
         return _decode(kind, await self._write("patch", (kind, subresource), path, body, content_type))
 
     async def apply(
@@ -131,7 +135,7 @@ class Writer:
             ApiConflict: the object is another one.
             ApiError: as `Api.request`.
         """
-        row = KINDS[kind]
+        row = self._api.kinds[kind]
         metadata = {**body.get("metadata", {}), "name": name}
         whole = {"apiVersion": row.api_version, "kind": kind, **body, "metadata": metadata}
         path = row.path(namespace, name, subresource)
@@ -144,9 +148,9 @@ class Writer:
             ApiAlreadyExists: there is one of that name.
             ApiError: as `Api.request`; after `ApiUnavailable` it may exist.
         """
-        whole = {"apiVersion": KINDS[kind].api_version, "kind": kind, **body}
+        whole = {"apiVersion": self._api.kinds[kind].api_version, "kind": kind, **body}
         return _decode(
-            kind, await self._write("create", (kind, ""), KINDS[kind].path(namespace), whole, JSON)
+            kind, await self._write("create", (kind, ""), self._api.kinds[kind].path(namespace), whole, JSON)
         )
 
     async def post(self, kind: str, namespace: str, body: Mapping[str, Any]) -> None:
@@ -155,8 +159,8 @@ class Writer:
         Raises:
             ApiError: as `create`.
         """
-        whole = {"apiVersion": KINDS[kind].api_version, "kind": kind, **body}
-        await self._write("create", (kind, ""), KINDS[kind].path(namespace), whole, JSON)
+        whole = {"apiVersion": self._api.kinds[kind].api_version, "kind": kind, **body}
+        await self._write("create", (kind, ""), self._api.kinds[kind].path(namespace), whole, JSON)
 
     async def bind(self, namespace: str, name: str, body: Mapping[str, Any]) -> None:
         """Bind a pod to a node; the body holds `metadata.uid`, `metadata.resourceVersion` and `target`.
@@ -178,7 +182,9 @@ class Writer:
         Raises:
             ApiError: as `Api.request`.
         """
-        answer = await self._write("patch", (kind, ""), KINDS[kind].path(namespace, name), body, MERGE)
+        answer = await self._write(
+            "patch", (kind, ""), self._api.kinds[kind].path(namespace, name), body, MERGE
+        )
         found: dict[str, Any] = msgspec.json.decode(answer.body)
         return found
 
@@ -194,7 +200,7 @@ class Writer:
         """
         guarded = {"uid": uid, "resourceVersion": resource_version} if resource_version else {"uid": uid}
         body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": guarded}
-        await self._write("delete", (kind, ""), KINDS[kind].path(namespace, name), body, JSON)
+        await self._write("delete", (kind, ""), self._api.kinds[kind].path(namespace, name), body, JSON)
 
     async def _write(
         self, verb: str, target: tuple[str, str], path: str, body: Any, content_type: str

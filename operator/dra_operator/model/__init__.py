@@ -63,6 +63,7 @@ from .nodes import (
     Taint,
     Toleration,
 )
+from .podgroups import POD_GROUP_API, PodGroup, PodGroupSpec, PodGroupStatus
 from .pods import (
     GATE,
     Affinity,
@@ -96,6 +97,7 @@ __all__ = [  # what the other packages use
     "KINDS",
     "OWNED_TAINT",
     "POD_CLAIM_NAME",
+    "POD_GROUP_API",
     "Affinity",
     "AllocatedDeviceStatus",
     "AllocationPolicy",
@@ -149,6 +151,9 @@ __all__ = [  # what the other packages use
     "OwnerReference",
     "Pod",
     "PodAffinityTerms",
+    "PodGroup",
+    "PodGroupSpec",
+    "PodGroupStatus",
     "PodResourceClaim",
     "PodResourceClaimStatus",
     "PodSchedulingGate",

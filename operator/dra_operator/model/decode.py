@@ -17,6 +17,7 @@ from dra_operator.quantity import Quantity
 from .claims import ResourceClaim, ResourceClaimTemplate
 from .devices import DeviceClass, DeviceTaintRule, ResourceSlice
 from .nodes import Node
+from .podgroups import PodGroup
 from .pods import Pod
 from .policy import AllocationPolicy
 
@@ -29,11 +30,12 @@ KINDS: dict[str, type[Value]] = {
     "DeviceTaintRule": DeviceTaintRule,
     "Node": Node,
     "Pod": Pod,
+    "PodGroup": PodGroup,
     "ResourceClaim": ResourceClaim,
     "ResourceClaimTemplate": ResourceClaimTemplate,
     "ResourceSlice": ResourceSlice,
 }
-"""Kind → its value type. All of `resource.k8s.io/v1`, core/v1 and our own v1alpha1."""
+"""Kind → its value type. All of `resource.k8s.io/v1`, core/v1 and our own v1alpha1; PodGroups in any version."""
 
 OPAQUE = frozenset({"parameters", "data"})
 """Members that belong to drivers: nulls in them mean something to somebody else."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from dra_operator.cluster import Resolution
+from dra_operator.cluster import Resolution, is_reserved
 from dra_operator.model import GATE
 
 from .constraints import refusal, unevaluated_fields
@@ -157,7 +157,7 @@ class Intake:
     def _full(self, pod: Pod, claims: Iterable[ResourceClaim]) -> Wait | None:
         """Claims that take no further consumer (cp I-4)."""
         for claim in claims:
-            if len(claim.status.reserved_for) >= MAX_CONSUMERS and not claim.is_reserved_for(pod.uid):
+            if len(claim.status.reserved_for) >= MAX_CONSUMERS and not is_reserved(pod, claim):
                 text = (
                     f"ResourceClaim {claim.key}: status.reservedFor: {MAX_CONSUMERS} pods use the claim already, which is all that "
                     "Kubernetes allows: the pod goes on by itself when one of them ends; use another claim to run at once"
@@ -187,8 +187,8 @@ def _is_served(pod: Pod, entry: PodClaim) -> bool:
     """Whether a bound pod has what the entry stands for: it is reserved, or the kubelet has started the pod, which it does only then."""
     if not pod.spec.node_name:
         return False
-    is_reserved = entry.claim is not None and entry.claim.is_reserved_for(pod.uid)
-    return is_reserved or pod.status.phase == RUNNING
+    has_claim = entry.claim is not None and is_reserved(pod, entry.claim)
+    return has_claim or pod.status.phase == RUNNING
 
 
 def _is_held_for_us(pod: Pod) -> bool:
@@ -214,5 +214,5 @@ def _stranger(claim: ResourceClaim, other: Pod) -> Wait:
 
 
 def _allocate(pod: Pod, found: _Sorted) -> Allocate:
-    reserve = tuple(claim for claim in found.allocated_ours if not claim.is_reserved_for(pod.uid))
+    reserve = tuple(claim for claim in found.allocated_ours if not is_reserved(pod, claim))
     return Allocate(found.ours, found.theirs, found.allocated, reserve, pod.spec.node_name)

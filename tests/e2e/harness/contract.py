@@ -24,6 +24,8 @@ SERVER_ONLY = Options(
         "-node-lifecycle-controller",
     ),
     without=frozenset({SCHEDULER, KWOK}),
+    feature_gates={"GenericWorkload": True, "DRAWorkloadResourceClaims": True},
+    runtime_config={"scheduling.k8s.io/v1beta1": "true"},
     apiserver_flags=(
         "--etcd-compaction-interval=2s",
     ),  # so that continue tokens expire while a test looks on

@@ -8,6 +8,9 @@ import pytest
 
 from dra_operator.errors import ApiNotServed
 from dra_operator.kube import KINDS, Api, discover
+from dra_operator.kube.reader import Reader
+from dra_operator.kube.writer import Writer
+from dra_operator.model import metadata_of
 
 from .scripted import Reply, Scripted
 
@@ -30,6 +33,7 @@ def serve(server: Scripted, dra: list[str] | None, ours: list[str] | None) -> No
 
 async def test_all_served(server: Scripted, api: Api) -> None:
     serve(server, [*DRA, "devicetaintrules"], ["allocationpolicies"])
+    server.on("GET", "/apis/scheduling.k8s.io/v1", resources("priorityclasses", "podgroups"))
     served = await discover(api)
 
     assert (served.server_version, served.missing) == ("v1.37.2", ())
@@ -41,8 +45,23 @@ async def test_optional_kind_may_be_missing(server: Scripted, api: Api) -> None:
     serve(server, DRA, ["allocationpolicies"])
     served = await discover(api)
 
-    assert [kind.name for kind in served.missing] == ["DeviceTaintRule"]
+    assert [kind.name for kind in served.missing] == ["DeviceTaintRule", "PodGroup"]
     assert "DeviceTaintRule" not in served.kinds
+
+
+async def test_a_kind_is_spoken_in_the_best_version_that_is_served(server: Scripted, api: Api) -> None:
+    """PodGroups have another version in each release (cp G-3); reads, writes and events use the one that was found."""
+    serve(server, DRA, ["allocationpolicies"])
+    server.on("GET", "/apis/scheduling.k8s.io/v1", resources("priorityclasses"))
+    for version in ("v1alpha3", "v1alpha2"):
+        server.on("GET", f"/apis/scheduling.k8s.io/{version}", resources("podgroups"))
+    path = "/apis/scheduling.k8s.io/v1alpha3/namespaces/default/podgroups/train"
+    server.on("GET", path, Reply({"metadata": {"name": "train"}}))
+    served = await discover(api)
+
+    assert served.kinds["PodGroup"].api_version == "scheduling.k8s.io/v1alpha3"
+    assert metadata_of(await Reader(api).get("PodGroup", "default", "train")).name == "train"
+    assert Writer(api).api_version("PodGroup") == "scheduling.k8s.io/v1alpha3"
 
 
 async def test_missing_kinds_are_named_with_the_remedy(server: Scripted, api: Api) -> None:

@@ -36,6 +36,7 @@ PATHS = {
     "rule": "/apis/resource.k8s.io/v1/devicetaintrules",
     "slice": "/apis/resource.k8s.io/v1/resourceslices",
     "class": "/apis/resource.k8s.io/v1/deviceclasses",
+    "group": "/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups",
     "node": "/api/v1/nodes",
 }
 PATIENCE = 60.0
@@ -223,6 +224,7 @@ class World:
             "DeviceTaintRule": cluster.taint_rules.values(),
             "Node": cluster.nodes.values(),
             "Pod": cluster.pods.values(),
+            "PodGroup": cluster.pod_groups.values(),
             "ResourceClaim": cluster.claims.values(),
             "ResourceClaimTemplate": cluster.templates.values(),
             "ResourceSlice": cluster.slices.all(),

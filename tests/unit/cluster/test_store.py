@@ -246,6 +246,7 @@ def test_each_kind_is_kept_apart(cluster: Watched) -> None:
     views = (
         cluster.claims,
         cluster.pods,
+        cluster.pod_groups,
         cluster.nodes,
         cluster.classes,
         cluster.templates,
