@@ -193,7 +193,7 @@ class Sink(Cluster):
         self._news = asyncio.Event()
         self.on_change(lambda _: self._news.set())
 
-    def reject(self, kind: str, error: Exception, metadata: object, /) -> None:
+    def reject(self, kind: str, error: Exception, metadata: object, _raw: bytes = b"", /) -> None:
         raise AssertionError((kind, error, metadata))
 
     async def until_pods(self, *keys: str) -> None:

@@ -156,6 +156,7 @@ class Operator:
         self._allowed = asyncio.Event()
         self._kopf_stop, self._kopf_ready = asyncio.Event(), asyncio.Event()
         self.brain = Brain(settings, self.cluster, self._parts(), enforced=RULE in served.kinds)
+        sink.freed = self.brain.allocation.wake
         self._progress = Progress()
         self.vitals = self._vitals()
         self.endpoints = Endpoints(self.vitals, self.metrics)

@@ -3,7 +3,7 @@
 Fed by `kube` and `handlers`, read by `placement`, `explain`, `metrics` and the controllers. No I/O, no clock, no decisions.
 """
 
-from .claims import freed_devices, used_devices
+from .claims import Unreadable, freed_devices, used_devices
 from .model import Cluster
 from .ownership import rules_changed
 from .podgroups import group_claim_keys
@@ -31,6 +31,7 @@ __all__ = [
     "Resolution",
     "RestrictedSlices",
     "SliceIndex",
+    "Unreadable",
     "claim_keys",
     "claim_name",
     "freed_devices",

@@ -7,6 +7,8 @@ sets these have reference counts: a device of two claims stays in use until both
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from dra_operator.allocator import AllocatedState, SharedDeviceId
@@ -14,6 +16,7 @@ from dra_operator.model import POD_GROUP_API, DeviceId, ResourceClaim
 from dra_operator.quantity import Quantity
 
 from .index import Groups
+from .store import version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -41,8 +44,38 @@ def freed_devices(change: Change) -> frozenset[DeviceId]:
     return used_devices(old) - used_devices(new)
 
 
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """The newest version of a claim that cannot be decoded: it counts as a holder, and nobody may act on it.
+
+    Attributes:
+        key: `namespace/name`.
+        uid: of the claim.
+        version: its resourceVersion as a number; None where it has none.
+        error: what is wrong where.
+        allocation: what it holds, as far as its devices.
+    """
+
+    key: str
+    uid: str
+    version: int | None
+    error: str
+    allocation: AllocationResult | None
+
+    def stands_after(self, old: ResourceClaim | None, new: ResourceClaim | None) -> bool:
+        """Whether this still is the newest of its key after a change of what can be read of it: the word of a former namesake comes late."""
+        if new is None:
+            return old is not None and old.metadata.uid != self.uid
+        known = version(new)
+        return self.version is not None and known is not None and known < self.version
+
+
 class Holdings:
-    """Use of devices by holder: claims by their key, decisions in flight by the uid of their claim."""
+    """Use of devices by holder: claims by their key, decisions in flight by the uid of their claim.
+
+    Attributes:
+        unreadable: claims whose newest version cannot be decoded, by key.
+    """
 
     def __init__(self, features: Features) -> None:
         self._shares_count = features.consumable_capacity
@@ -55,6 +88,8 @@ class Holdings:
         self._in_flight: dict[str, str] = {}
         self._doubles: set[DeviceId] = set()
         self._by_owner: Groups[str, ResourceClaim] = Groups()
+        self._unreadable: dict[str, Unreadable] = {}
+        self.unreadable: Mapping[str, Unreadable] = MappingProxyType(self._unreadable)
 
     # --- what readers ask
 
@@ -91,8 +126,30 @@ class Holdings:
             del self._keys[uid]
         else:
             self._keys[uid] = new.key
-        self._hold(claim.key, new.status.allocation if new else None)
+        unreadable = self._unreadable.get(claim.key)
+        if unreadable is None or not unreadable.stands_after(old, new):
+            self._unreadable.pop(claim.key, None)
+            self._hold(claim.key, new.status.allocation if new else None)
         self._by_owner.move(_owners(old), _owners(new), claim.key, new)
+
+    def hold_unreadable(self, found: Unreadable, known: ResourceClaim | None) -> None:
+        """Take over a version of a claim that cannot be decoded; ignored when older than what is known.
+
+        Args:
+            found: the version.
+            known: the claim in its last good version, if it ever had one.
+        """
+        if known is not None and not found.stands_after(None, known):
+            return
+        self._unreadable[found.key] = found
+        if found.allocation is not None:
+            self.unreserve(found.uid)
+        self._hold(found.key, found.allocation)
+
+    def forget_unreadable(self, key: str, known: ResourceClaim | None) -> None:
+        """An unreadable claim is gone, or its last good version counts again; nothing happens if there is none of that key."""
+        if self._unreadable.pop(key, None) is not None:
+            self._hold(key, known.status.allocation if known is not None else None)
 
     def reserve(self, claim_uid: str, allocation: AllocationResult) -> None:
         """Count a decision that is being written, instead of an earlier one for the same claim.

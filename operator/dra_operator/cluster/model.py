@@ -24,7 +24,7 @@ from dra_operator.model import (
     ResourceSlice,
 )
 
-from .claims import Holdings
+from .claims import Holdings, Unreadable
 from .ownership import Ownership
 from .podgroups import PodGroupIndex
 from .pods import PodIndex
@@ -45,7 +45,7 @@ class Cluster:
 
     The mappings `claims`, `pods`, `pod_groups`, `nodes`, `classes`, `templates`, `taint_rules`, `policies` and `published` (slices as drivers
     publish them) are live and read-only, with `namespace/name` or the bare name as the key. `slices` is what the allocator
-    reads: the taints of DeviceTaintRules are merged in.
+    reads: the taints of DeviceTaintRules are merged in. `unreadable` has the claims whose newest version cannot be decoded.
 
     Args:
         features: only whether shares of devices count as shares (alloc A-2) is read of it.
@@ -78,6 +78,7 @@ class Cluster:
         self.taint_rules: Mapping[str, DeviceTaintRule] = self._view("DeviceTaintRule")
         self.policies: Mapping[str, AllocationPolicy] = self._view("AllocationPolicy")
         self.published: Mapping[str, ResourceSlice] = self._view("ResourceSlice")
+        self.unreadable: Mapping[str, Unreadable] = self._holdings.unreadable
 
     # --- taking changes in
 
@@ -107,6 +108,14 @@ class Cluster:
         """
         self._stores[kind].replace(objects, int(version) if version.isdecimal() else None)
         self.mark_synced(kind)
+
+    def hold_unreadable(self, found: Unreadable) -> None:
+        """Take in that the newest version of a claim cannot be decoded: its devices count as taken, as far as they can be told."""
+        self._holdings.hold_unreadable(found, self.claims.get(found.key))
+
+    def forget_unreadable(self, key: str) -> None:
+        """An unreadable claim is gone, whether or not it ever was readable."""
+        self._holdings.forget_unreadable(key, self.claims.get(key))
 
     def on_change(self, listener: Callable[[Change], None]) -> None:
         """Have a function called after every change, with the model already in its new state. It must not change the model."""

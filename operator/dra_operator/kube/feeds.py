@@ -52,8 +52,8 @@ class Sink(Protocol):
     def apply(self, event: str, obj: Value, /) -> None:
         """One change: `ADDED`, `MODIFIED` or `DELETED`."""
 
-    def reject(self, kind: str, error: InvalidObject, metadata: RawMeta, /) -> None:
-        """An object that cannot be decoded; its last good version, if any, stays."""
+    def reject(self, kind: str, error: InvalidObject, metadata: RawMeta, raw: bytes, /) -> None:
+        """An object that cannot be decoded, as the server sent it; its last good version, if any, stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ class StreamFeed:
     def _replace(self, listing: Listing) -> None:
         known = {metadata_of(obj).uid: obj for obj in listing.objects}
         for rejected in listing.rejected:
-            self._sink.reject(self.kind.name, rejected.error, rejected.metadata)
+            self._sink.reject(self.kind.name, rejected.error, rejected.metadata, rejected.raw)
             previous = self._known.get(rejected.metadata.uid)
             if previous is not None:
                 known[rejected.metadata.uid] = previous
@@ -261,7 +261,7 @@ class StreamFeed:
             if previous is not None:
                 self._sink.apply(event, previous)
         else:
-            self._sink.reject(self.kind.name, rejected.error, rejected.metadata)
+            self._sink.reject(self.kind.name, rejected.error, rejected.metadata, rejected.raw)
         self._advance(rejected.metadata.resource_version)
 
     def _advance(self, version: str) -> None:

@@ -114,7 +114,7 @@ class SyncGuard:
         if not listing.rejected:
             return listing.objects
         for rejected in listing.rejected:
-            self._sink.reject(kind.name, rejected.error, rejected.metadata)
+            self._sink.reject(kind.name, rejected.error, rejected.metadata, rejected.raw)
         unreadable = {rejected.metadata.uid for rejected in listing.rejected}
         kept = [obj for obj in self._known(kind.name) if metadata_of(obj).uid in unreadable]
         return listing.objects + kept

@@ -52,6 +52,7 @@ from .devices import (
     ResourceSlice,
     ResourceSliceSpec,
 )
+from .lenient import held_allocation
 from .meta import Condition, JsonObject, Kubernetes, ObjectMeta, OwnerReference, Value, metadata_of
 from .nodes import (
     Node,
@@ -179,6 +180,7 @@ __all__ = [  # what the other packages use
     "Volume",
     "from_json",
     "from_object",
+    "held_allocation",
     "metadata_of",
     "to_object",
 ]

@@ -207,7 +207,7 @@ class Remembering:
             del self.objects[named(obj)]
         self._note(event, named(obj))
 
-    def reject(self, kind: str, error: InvalidObject, metadata: RawMeta, /) -> None:
+    def reject(self, kind: str, error: InvalidObject, metadata: RawMeta, _raw: bytes = b"", /) -> None:
         """Unreadable."""
         self.rejected.append((metadata.name, f"{kind}: {error}"))
         self._note("REJECT", metadata.name)

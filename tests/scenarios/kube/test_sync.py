@@ -29,10 +29,10 @@ class Model(Cluster):
 
     def __init__(self) -> None:
         super().__init__()
-        self.unreadable: list[str] = []
+        self.rejected: list[str] = []
 
-    def reject(self, kind: str, error: InvalidObject, metadata: RawMeta, /) -> None:
-        self.unreadable.append(f"{kind} {metadata.name} {error.path}")
+    def reject(self, kind: str, error: InvalidObject, metadata: RawMeta, _raw: bytes = b"", /) -> None:
+        self.rejected.append(f"{kind} {metadata.name} {error.path}")
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ async def test_unreadable_object_is_told_and_its_last_good_version_stays(
     await guard_of(api, model, hands, "ResourceClaim").sweep(KINDS["ResourceClaim"])
 
     assert set(model.claims) == {"ns/a"}
-    assert model.unreadable == ["ResourceClaim a spec", "ResourceClaim b spec"]
+    assert model.rejected == ["ResourceClaim a spec", "ResourceClaim b spec"]
 
 
 async def test_failed_sweep_leaves_the_model_alone(

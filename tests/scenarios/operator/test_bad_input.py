@@ -797,6 +797,28 @@ async def test_a_claim_that_can_be_read_no_more_holds_its_device_until_it_is_del
         assert len(here.messages("Unreadable", "held")) == 1
 
 
+@pytest.mark.parametrize("meanwhile", ["running", "restarted"])
+async def test_a_claim_that_never_could_be_read_holds_its_device_until_it_is_deleted(meanwhile: str) -> None:
+    """Kopf brings it, or the first list of a new operator has it."""
+    results = [{"request": "gpu", "driver": DRIVER, "pool": "n1", "device": "dev-0"}]
+    odd = {**claim("odd", {"devices": {"requests": "x"}})}
+    odd["status"] = {"allocation": {"devices": {"results": results}}}
+    async with World("binding") as here:
+        here.add(node("n1"), slice_("n1", 1), device_class(), policy(), claim("mine"))
+        if meanwhile == "restarted":
+            smuggle(here, odd)
+            await here.start()
+        else:
+            await here.start()
+            smuggle(here, odd)
+        await here.until(lambda: here.messages("Unreadable", "odd"))
+
+        here.add(pod("next", by_name("mine")))
+        await here.until(lambda: here.messages("AllocationFailed", "next"))
+        await here.delete("claim", "odd")
+        await here.until(lambda: here.node_of("next"))
+
+
 async def test_null_lists_are_no_lists() -> None:
     async with world("claims", objects=CLUSTER) as here:
         smuggle(here, claim("odd", {"devices": {"requests": None, "constraints": None}}))

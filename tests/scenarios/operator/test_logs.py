@@ -172,7 +172,7 @@ async def stir(here: World, operator: Operator, number: int) -> None:
     for kind in operator._kopf_kinds:
         await operator._guard.sweep(kind)
     # The server lets nothing in that we cannot read; one that is newer than we know might.
-    operator._guard._sink.reject("Pod", InvalidObject("Pod default/odd", "spec", "unknown"), ODD)
+    operator._guard._sink.reject("Pod", InvalidObject("Pod default/odd", "spec", "unknown"), ODD, b"")
     here.server.end_watches()
     beat = {
         "status": {
