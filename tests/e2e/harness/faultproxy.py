@@ -14,6 +14,7 @@ import ssl
 import struct
 import threading
 from contextlib import aclosing, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import aiohttp
@@ -37,6 +38,19 @@ HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "te", "upgrade
 
 BROKEN = (aiohttp.ClientError, OSError, TimeoutError)
 LARGEST_BODY = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A request that is, or is going to be, kept back.
+
+    Attributes:
+        hold: `hold.reached.wait(seconds)` until it has come; `hold.released.set()` lets it go.
+        fault: `fault.codes` is what the server answered in the end, though its client may have gone.
+    """
+
+    hold: Hold
+    fault: Fault
 
 
 class FaultProxy:
@@ -97,20 +111,12 @@ class FaultProxy:
         copy.write_text(json.dumps(document))
         return copy
 
-    def hold(self, verb: str, resource: str, *, name: str = "", user_agent: str = "", times: int = 1) -> Hold:
-        """Keep the next such requests back on their way to the server: wait for `reached`, set `released`."""
+    def hold(self, verb: str, resource: str, name: str = "") -> Held:
+        """Keep the next such request back on its way to the server, until it is let go."""
         hold = Hold()
-        self.faults.add(
-            Fault(
-                verbs=frozenset({verb}),
-                resource=resource,
-                name=name,
-                user_agent=user_agent,
-                times=times,
-                hold=hold,
-            )
-        )
-        return hold
+        fault = Fault(verbs=frozenset({verb}), resource=resource, name=name, hold=hold)
+        self.faults.add(fault)
+        return Held(hold, fault)
 
     def _run(self) -> None:
         try:
@@ -190,6 +196,7 @@ class FaultProxy:
             allow_redirects=False,
             skip_auto_headers=("User-Agent", "Accept", "Content-Type"),
         ) as answer:
+            fault.codes.append(answer.status)
             if is_watch and answer.status == web.HTTPOk.status_code:
                 return await self._stream(request, answer, fault)
             content = await answer.read()

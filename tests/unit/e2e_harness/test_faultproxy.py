@@ -159,12 +159,13 @@ async def test_held_request_is_served_when_it_is_let_go_also_if_its_client_has_g
 
 
 async def test_held_request_is_answered_when_it_is_let_go_in_time(place: Place) -> None:
-    hold = Hold()
-    place.faults.add(Fault(verbs=frozenset({"create"}), hold=hold))
+    fault = place.faults.add(Fault(verbs=frozenset({"create"}), hold=Hold()))
     creation = asyncio.create_task(place.api.request("POST", PODS, body=pod("a")))
-    await hold.reached.happened()
-    hold.released.set()
+    assert fault.hold is not None
+    await fault.hold.reached.happened()
+    fault.hold.released.set()
     assert (await creation).status == 201
+    assert fault.codes == [201]
 
 
 async def test_late_answers_come(place: Place) -> None:

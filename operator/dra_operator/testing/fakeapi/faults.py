@@ -141,6 +141,10 @@ class Fault:
         mute: serve the request and never answer; the connection stays open.
         stall: so many bytes of the answer's body come, and no more; the connection stays open. None for all of them.
         spoil: what becomes of a watch that was accepted.
+
+    Attributes:
+        hits: the requests that it has hit.
+        codes: what the server made of those that it served, told to their clients or not.
     """
 
     error: StatusError | None = None
@@ -159,6 +163,7 @@ class Fault:
     stall: int | None = None
     spoil: Spoil | None = None
     hits: list[Call] = field(default_factory=list)
+    codes: list[int] = field(default_factory=list)
 
     def matches(self, call: Call) -> bool:
         """Whether this rule can hit `call`."""

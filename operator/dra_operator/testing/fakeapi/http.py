@@ -112,9 +112,9 @@ class Face:
             who = self._enter(request, action_of(call, request.query))
             response = await self._resource(request, replace(found, who=who, spoil=fault.spoil), call)
         except StatusError as error:
-            self._log(call, error.code)
+            self._log(call, error.code, fault)
             raise
-        self._log(call, response.status)
+        self._log(call, response.status, fault)
         return await self._answered(request, fault, response)
 
     async def _arrives(self, fault: Fault) -> bool:
@@ -138,7 +138,9 @@ class Face:
             await self.closing.wait()
         return _hang_up(request) if fault.lose_answer or fault.mute or fault.stall is not None else response
 
-    def _log(self, call: Call, code: int) -> None:
+    def _log(self, call: Call, code: int, fault: Fault) -> None:
+        if fault.error is None:
+            fault.codes.append(code)
         if len(self.calls) < _LOG_LIMIT:
             self.calls.append((call, code))
 
