@@ -81,7 +81,6 @@ NOT_BUILT: frozenset[str] = frozenset(
         "compatibility_groups",
         "consumable_capacity",
         "derived_attributes",
-        "device_binding_and_status",
         "fractional_capacity_range",
         "list_type_attributes",
         "optional_node_operations",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .manifests import HERE, Object, documents
-from .outcomes import Aligned, Apart, Configured, Demand, Holds, Named, Serves, Shared, Told, Waits
+from .outcomes import Aligned, Apart, Configured, Demand, Holds, Named, Readied, Serves, Shared, Told, Waits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PCIE_ROOT = "resource.kubernetes.io/pcieRoot"
 CONSUMABLE = "consumable capacity (DRAConsumableCapacity)"
 PARTITIONABLE = "partitionable devices (DRAPartitionableDevices)"
-BINDING = "binding conditions (DRADeviceBindingConditions)"
+BINDING = "its driver, or what attaches the device, to report that in status.devices of the claim"
 ADMIN = "admin access (DRAAdminAccess)"
 VF = "sriovnetwork.k8snetworkplumbingwg.io"
 
@@ -262,7 +262,7 @@ EXAMPLE = (
     ),
     Case(
         "example/one-gpu.yaml", "binding", "a GPU that has to be made ready first",
-        _all_wait("modest", 1, BINDING), BINDING,
+        (Readied("modest", ("device gpu.example.com/example-binding-worker/gpu-0 lacks example.com/attached",)),), BINDING,
     ),
     Case(
         "example/admin-access.yaml", "gpus", "a monitor of all GPUs",

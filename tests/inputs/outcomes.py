@@ -283,6 +283,30 @@ class Waits:
 
 
 @dataclass(frozen=True)
+class Readied:
+    """The workload's only pod stays at the gate with devices of its own until these are ready, and was told so.
+
+    Args:
+        pods: pattern of workload names.
+        words: all of which stand in the text.
+    """
+
+    pods: str
+    words: tuple[str, ...]
+
+    def problem(self, seen: Snapshot) -> str | None:
+        """See Demand."""
+        for pod in seen.matching(self.pods):
+            held = [claim for claim in seen.claims_of(pod) if claim.get("status", {}).get("allocation")]
+            if not held or not pod["spec"].get("schedulingGates"):
+                return f"pod {pod['metadata']['name']} is not held with its devices"
+            texts = [text for reason, text in seen.told(pod) if reason == "BindingConditionsPending"]
+            if any(all(word in text for word in self.words) for text in texts):
+                return None
+        return f"nobody told {[seen.told(pod) for pod in seen.matching(self.pods)]}"
+
+
+@dataclass(frozen=True)
 class Told:
     """The workload's only pod is not at our gate and not bound, and was told why.
 

@@ -25,6 +25,7 @@ class Why(StrEnum):
     TAINT = "taint"  # key=value:effect
     CONSTRAINT = "constraint"  # its path in the claim, matchAttribute <name>, what is missing
     NOT_BUILT = "not built"  # name of the Kubernetes feature gate
+    AVOIDED = "avoided"  # empty: its binding failed lately for this claim
     GATE_OFF = "gate off"  # name of the Kubernetes feature gate
     POOL_INCOMPLETE = "pool incomplete"  # empty: its driver is publishing it
     POOL_INVALID = "pool invalid"  # what is wrong

@@ -112,7 +112,9 @@ class Judge:
             refusal = not_selectable(self._inputs.features, self._view, wanted.matcher, position)
             if refusal is not None:
                 return refusal
-        return self._tainted(wanted, candidate) or self._gated(candidate)
+        if refusal := self._tainted(wanted, candidate) or self._gated(candidate):
+            return refusal
+        return Rejection(Why.AVOIDED) if candidate.id in self._inputs.avoided else None
 
     def _gated(self, candidate: Candidate) -> Rejection | None:
         """Features that are off (alloc S-15.2) or not built."""

@@ -90,13 +90,19 @@ class AllocatedState:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """One consistent view of the cluster (alloc I-1, A-5). Can serve many nodes and many calls."""
+    """One consistent view of the cluster (alloc I-1, A-5). Can serve many nodes and many calls.
+
+    Attributes:
+        avoided: devices that are free and must not be taken all the same: those whose binding failed lately for the claims at hand
+            (cp S-65; upstream may choose them again).
+    """
 
     features: Features
     classes: Mapping[str, DeviceClass]
     slices: SliceSource
     allocated: AllocatedState
     selectors: SelectorCompiler
+    avoided: AbstractSet[DeviceId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

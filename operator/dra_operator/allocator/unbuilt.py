@@ -41,10 +41,6 @@ def _device_switches(features: Features, slice_: ResourceSlice, device: Device) 
         yield "partitionable_devices"
     if features.consumable_capacity and _is_consumable(device):
         yield "consumable_capacity"
-    if features.device_binding_and_status and (
-        device.binding_conditions or device.binding_failure_conditions
-    ):
-        yield "device_binding_and_status"
     if features.optional_node_operations and slice_.spec.skip_node_operations:
         yield "optional_node_operations"
     if device.node_allocatable_resources or device.node_allocatable_resource_mappings:

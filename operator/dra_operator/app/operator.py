@@ -25,6 +25,7 @@ from dra_operator.controllers.doubles import DoublesWatch
 from dra_operator.controllers.echoes import Echoes
 from dra_operator.controllers.ownership import PolicyController
 from dra_operator.controllers.parts import Parts
+from dra_operator.controllers.readiness import Readiness
 from dra_operator.controllers.recorder import EventRecorder
 from dra_operator.controllers.settling import Settling
 from dra_operator.controllers.sink import ModelSink
@@ -89,7 +90,8 @@ class Brain:
         self.loops: list[Loop] = []
         self._starts: list[Callable[[], None]] = []
         self._listeners: list[Callable[[Change], None]] = []
-        self.allocation = AllocationController(parts, self._queue(), placer, self.committer)
+        readiness = Readiness(parts.clock, settings.binding_timeout_seconds, parts.metrics)
+        self.allocation = AllocationController(parts, self._queue(), placer, self.committer, readiness)
         self._add("allocation", self.allocation, settings.max_writes)
         self._add(
             "policies",

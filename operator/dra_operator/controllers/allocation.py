@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -39,7 +40,9 @@ from dra_operator.words import listed
 
 from .commit import CLAIM, POD
 from .failures import Failures
+from .names import holds_our_allocation
 from .patience import Patience
+from .readiness import PENDING_REASON, READY, State, lost_text, stuck_text
 from .rules import POLICY
 from .signature import signature
 from .undo import claims_of, to_take_back
@@ -53,6 +56,7 @@ if TYPE_CHECKING:
 
     from .commit import Committer
     from .parts import Parts
+    from .readiness import Readiness, Verdict
     from .workqueue import WorkQueue
 
 logger = logging.getLogger(__name__)
@@ -92,7 +96,9 @@ class AllocationController:
         waiting: the pods that cannot be served now.
     """
 
-    def __init__(self, parts: Parts, queue: WorkQueue, placer: Placer, committer: Committer) -> None:
+    def __init__(
+        self, parts: Parts, queue: WorkQueue, placer: Placer, committer: Committer, readiness: Readiness
+    ) -> None:
         self._parts = parts
         self._cluster = parts.cluster
         self.queue = queue
@@ -102,6 +108,7 @@ class AllocationController:
         self._seen: dict[str, float] = {}
         self._failures = Failures(parts.clock)
         self._patience = Patience(parts.clock)
+        self._readiness = readiness
         self._is_waking = False
         self._attempts: Counter[str] = Counter()
 
@@ -181,6 +188,11 @@ class AllocationController:
         return True
 
     async def _allocate(self, pod: Pod, work: Allocate) -> None:
+        verdict = READY if work.bound_node else self._readiness.judge(work.allocated)
+        if verdict.is_lost:
+            await self._start_over(pod, work, verdict)
+            return
+        work = replace(work, avoid=self._readiness.avoided(work.ours))
         outcome = self._plan(pod, work)
         if isinstance(outcome, Plan):
             await self._commit(pod, outcome)
@@ -224,6 +236,8 @@ class AllocationController:
         try:
             await self._committer.allocate(pod, plan)
             if not pod.spec.node_name:
+                if self._awaits_devices(pod, plan.node):
+                    return
                 await self._committer.place(pod, plan.node)
         except BaseException as error:
             self._failed(pod, error)
@@ -233,6 +247,44 @@ class AllocationController:
         strange = unknown_requests(pod, self._cluster.claims_of_pod(pod))
         if strange:
             self._parts.recorder.record(POD, pod.metadata, "RequestUnknown", strange)
+
+    def _awaits_devices(self, pod: Pod, node: str) -> bool:
+        """Whether devices of the pod have to be made ready before it goes to its node (cp S-63, I-7); it waits with its claims reserved.
+
+        No worker waits with it: its claims tell when their devices are ready, and a timer when that takes too long.
+        """
+        claims = claims_of(self._cluster, pod)
+        verdict = self._readiness.judge(claims)
+        if verdict.state is State.READY:
+            self._readiness.count(claims, State.READY)
+            return False
+        if verdict.is_lost:
+            self.queue.add(pod.key)  # the next pass gives them back
+        else:
+            self._wait(pod, "waiting", PENDING_REASON, self._readiness.pending_text(verdict, node))
+            self._readiness.remind(pod.uid, verdict, lambda: self.queue.add(pod.key))
+        return True
+
+    async def _start_over(self, pod: Pod, work: Allocate, verdict: Verdict) -> None:
+        """Devices of the pod failed, or took too long: all is given back and chosen anew, without them for a while (cp S-65)."""
+        claim = verdict.claim
+        assert claim is not None
+        held = to_take_back(self._cluster, pod, work.allocated)
+        self._readiness.count([claim], verdict.state)
+        self._readiness.avoid(verdict, lambda: self.queue.add(pod.key))
+        if claim in held:
+            self._parts.recorder.record(POD, pod.metadata, verdict.reason, lost_text(verdict))
+            await self._took_back(pod, work.allocated)
+            self.queue.add(pod.key)
+            return
+        is_going = all(self._will_give_back(entry.uid, claim) for entry in claim.status.reserved_for)
+        text = stuck_text(verdict, is_ours=holds_our_allocation(claim))
+        self._wait(pod, "waiting", verdict.reason, "" if claim.status.reserved_for and is_going else text)
+
+    def _will_give_back(self, pod_uid: str, claim: ResourceClaim) -> bool:
+        """Whether another pod of the claim, which waits for the same devices, is about to find out that they are lost."""
+        other = self._cluster.pod(pod_uid)
+        return other is not None and bool(to_take_back(self._cluster, other, [claim]))
 
     def _log_served(self, pod: Pod, plan: Plan) -> None:
         """The one line about a pod that got its devices."""
@@ -374,6 +426,7 @@ class AllocationController:
         self.waiting.drop(pod.key)
         self._seen.pop(pod.uid, None)
         self._patience.forget(pod.uid)
+        self._readiness.forget_pod(pod.uid)
         self._attempts.pop(pod.uid, None)
         self._committer.forget(pod.uid)
         if pod.spec.resource_claims:
@@ -386,6 +439,8 @@ class AllocationController:
         self._notice_all(key)
         subject = change.new or change.old
         assert isinstance(subject, ResourceClaim)
+        if change.new is None:
+            self._readiness.forget(subject.metadata.uid)
         if freed_devices(change) or self._committer.has_borrowed(subject.metadata.uid):
             self.wake()
 

@@ -9,6 +9,8 @@ from .registry import CONTENT_TYPE, Metrics
 from .table import (
     ALLOCATIONS,
     API_DURATION,
+    BINDING_WAIT,
+    BINDINGS,
     BUILD_INFO,
     CLAIMS,
     CLAIMS_GENERATED,
@@ -49,6 +51,8 @@ from .table import (
 __all__ = [
     "ALLOCATIONS",
     "API_DURATION",
+    "BINDINGS",
+    "BINDING_WAIT",
     "BUILD_INFO",
     "CLAIMS",
     "CLAIMS_GENERATED",

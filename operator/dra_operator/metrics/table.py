@@ -83,6 +83,7 @@ _CALLS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Seconds of a request; the last is its time-out."""
 
 RESULTS = ("committed", "released", "conflict", "error", "rolled_back", "unsatisfied", "refused", "waiting")
+BINDING_RESULTS = ("success", "failed", "timeout")
 DECISIONS = ("plan", "unplaced", "refuse", "wait")
 DEVICE_STATES = ("free", "allocated", "tainted")
 POOL_CONDITIONS = ("complete", "incomplete", "invalid")
@@ -142,6 +143,23 @@ WAITING_CLAIMS = Row(
     "Unallocated claims of pods that cannot be served now, by the reason of the pod.",
     ("reason",),
     initial=(("AllocationFailed",),),
+)
+BINDINGS = Row(
+    Kind.COUNTER,
+    "binding_conditions_allocations",
+    "Allocations with binding conditions by how the wait for them ended: success, failed, timeout. kube-scheduler counts its own in "
+    "scheduler_dra_bindingconditions_allocations_total.",
+    ("result",),
+    initial=tuple((result,) for result in BINDING_RESULTS),
+    alert='`result="failed"` or `result="timeout"` that goes on: see the driver and what attaches its devices',
+)
+BINDING_WAIT = Row(
+    Kind.HISTOGRAM,
+    "binding_conditions_wait_duration_seconds",
+    "Seconds from an allocation to the end of the wait for its binding conditions, by how it ended: success, failed, timeout.",
+    ("result",),
+    # Upstream's bounds (cp M-8), so that both can be compared; they end beyond the default time-out.
+    buckets=tuple(0.1 * 2**power for power in range(14)),
 )
 CLAIMS_GENERATED = Row(
     Kind.COUNTER,
@@ -335,6 +353,8 @@ TABLE: tuple[Row, ...] = (
     PLACEMENT_LIMITS,
     WAITING_PODS,
     WAITING_CLAIMS,
+    BINDINGS,
+    BINDING_WAIT,
     CLAIMS_GENERATED,
     DEVICES,
     POOLS,

@@ -238,7 +238,7 @@ class Market:
     @cached_property
     def _untouched(self) -> Inputs:
         features = replace_fields(self._inputs.features, device_taints=False)
-        return replace(self._inputs, features=features, allocated=AllocatedState())
+        return replace(self._inputs, features=features, allocated=AllocatedState(), avoided=frozenset())
 
     def _combination(
         self, node: Node, heard: Collector, taken: Collection[DeviceId], *, lasting: bool

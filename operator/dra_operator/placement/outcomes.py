@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_operator.model import AllocationResult, ResourceClaim
+    from dra_operator.model import AllocationResult, DeviceId, ResourceClaim
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,7 @@ class Allocate:
         allocated: claims that hold an allocation already, whoever wrote it, in pod order.
         reserve: those of `allocated` that are ours and do not name the pod in `reservedFor` yet.
         bound_node: the node of a pod that is bound already (cp I-28); empty for gated pods.
+        avoid: devices that `ours` must not get now: binding them has just failed (cp S-65). Whoever asks for a plan sets it.
     """
 
     ours: tuple[ResourceClaim, ...] = ()
@@ -77,6 +78,7 @@ class Allocate:
     allocated: tuple[ResourceClaim, ...] = ()
     reserve: tuple[ResourceClaim, ...] = ()
     bound_node: str = ""
+    avoid: frozenset[DeviceId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,11 +32,12 @@ from .resources import classes_by_resource, demand_of, dra_resource_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from collections.abc import Set as AbstractSet
 
     from dra_operator.cel.interface import SelectorCompiler
     from dra_operator.cluster import Change, Cluster
     from dra_operator.features import Features
-    from dra_operator.model import Node, Pod, PoolId, ResourceClaim
+    from dra_operator.model import DeviceId, Node, Pod, PoolId, ResourceClaim
 
     from .candidates import Need
     from .market import Teller
@@ -233,16 +234,20 @@ class Placer:
         limit = self._options.max_steps
         ours = Options(ignored_taints=owned, max_steps=limit)
         return (
-            self._market(work.ours, self._may_allocate, ours),
+            self._market(work.ours, self._may_allocate, ours, work.avoid),
             self._market(work.theirs, self._is_theirs, Options(max_steps=limit)),
         )
 
     def _market(
-        self, claims: Sequence[ResourceClaim], includes: Callable[[PoolId], bool], options: Options
+        self,
+        claims: Sequence[ResourceClaim],
+        includes: Callable[[PoolId], bool],
+        options: Options,
+        avoid: AbstractSet[DeviceId] = frozenset(),
     ) -> Market:
         view = self._cluster.slices.view(includes)
         allocated = self._cluster.allocated_state()
-        inputs = Inputs(self._features, self._cluster.classes, view, allocated, self._compiler)
+        inputs = Inputs(self._features, self._cluster.classes, view, allocated, self._compiler, avoid)
         return Market(self._census, view, inputs, options, claims, self._options.total_steps)
 
     def _may_allocate(self, pool_id: PoolId) -> bool:

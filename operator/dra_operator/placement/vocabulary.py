@@ -24,6 +24,7 @@ _WORDS: Final = {
     Why.TAINT: "tainted {}",
     Why.CONSTRAINT: "not meeting {}",
     Why.NOT_BUILT: "needing {}, which this release does not allocate",
+    Why.AVOIDED: "that could not be made ready for this claim lately",
     Why.GATE_OFF: "needing {}, which is switched off",
     Why.POOL_INCOMPLETE: "in a pool that its driver is still publishing",
     Why.POOL_INVALID: "in an invalid pool: {}",

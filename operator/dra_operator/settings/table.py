@@ -20,6 +20,7 @@ LONGEST_SHOWN: Final = 40
 
 Seconds = Annotated[float, Meta(ge=0, le=3600)]
 SweepSeconds = Annotated[float, Meta(ge=0.1, le=86_400)]
+BindingSeconds = Annotated[float, Meta(ge=1, le=86_400)]
 Writes = Annotated[int, Meta(ge=1, le=1000)]
 Port = Annotated[int, Meta(ge=0, le=65_535)]
 Text = Annotated[str, Meta(min_length=1)]
@@ -181,6 +182,13 @@ TABLE: Final = (
         SweepSeconds,
         "Seconds that an allocation of the operator's without a pod is left before its devices are taken back.",
         "Raise it if pods are made again by hand under the same claims and should find their devices.",
+    ),
+    Setting(
+        "binding_timeout_seconds",
+        Group.PACE,
+        BindingSeconds,
+        "Seconds from the allocation on in which a device with binding conditions has to be made ready; then other devices are chosen.",
+        "Set it to what kube-scheduler has as bindingTimeout. Raise it if attaching a device takes longer.",
     ),
     Setting(
         "max_writes",

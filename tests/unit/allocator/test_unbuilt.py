@@ -27,7 +27,6 @@ POLICY = {"capacity": {"m": {"value": "4", "requestPolicy": {"default": "1"}}}}
 DEVICES: list[tuple[dict[str, Any], str]] = [
     ({"allowMultipleAllocations": True}, "DRAConsumableCapacity"),
     (POLICY, "DRAConsumableCapacity"),
-    ({"bindingConditions": ["up"], "bindingFailureConditions": ["down"]}, "DRADeviceBindingConditions"),
     ({"nodeAllocatableResourceMappings": {"cpu": {}}}, "DRANodeAllocatableResources"),
 ]
 
