@@ -82,7 +82,7 @@ def pinned_node(pod: Pod) -> str:
     """
     affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
     required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
-    if required is None or pod.spec.scheduling_gates or not pod.spec.resource_claims:
+    if required is None or pod.is_held or not pod.spec.resource_claims:
         return ""
     pins = {
         _pin(term) for term in required.node_selector_terms if term.match_expressions or term.match_fields

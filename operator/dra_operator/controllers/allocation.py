@@ -2,7 +2,7 @@
 
 One key a pod. Decisions are taken one at a time on the event loop, against a model that holds what earlier ones have reserved;
 their writes run at the same time (bounded by the number of workers). Pods that wait are looked at again when something
-changes that could help, oldest first; there is no timer.
+changes that could help, by priority and then by age; there is no timer.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from dra_operator.metrics import (
     PLACEMENT_DURATION,
     PLACEMENT_LIMITS,
     PLACEMENT_STEPS,
+    SERVED,
 )
 from dra_operator.model import GATE, POD_CLAIM_NAME, Node, Pod, ResourceClaim
 from dra_operator.placement import (
@@ -42,6 +43,7 @@ from .commit import CLAIM, POD
 from .failures import Failures
 from .names import holds_our_allocation
 from .patience import Patience
+from .podscheduled import SCHEDULER_ERROR, UNSCHEDULABLE, PodScheduled
 from .readiness import PENDING_REASON, READY, State, lost_text, stuck_text
 from .rules import POLICY
 from .signature import signature
@@ -90,7 +92,7 @@ HELPFUL = frozenset({"DeviceClass", "DeviceTaintRule", "ResourceSlice"})
 
 
 class AllocationController:
-    """Serves gated pods, and bound ones whose claims nobody has allocated (cp I-28).
+    """Serves gated pods, pods that name us as their scheduler, and bound ones whose claims nobody has allocated (cp I-28).
 
     Attributes:
         waiting: the pods that cannot be served now.
@@ -111,10 +113,11 @@ class AllocationController:
         self._readiness = readiness
         self._is_waking = False
         self._attempts: Counter[str] = Counter()
+        self._scheduled = PodScheduled(parts.access, parts.clock)
 
     def start(self) -> None:
-        """The model is synced: look at every pod that may need us, oldest first; half-done attempts are finished on the way."""
-        for pod in sorted(self._cluster.pods.values(), key=_age):
+        """The model is synced: look at every pod that may need us, by priority and age; half-done attempts are finished on the way."""
+        for pod in sorted(self._cluster.pods.values(), key=_order):
             self._notice(pod)
         self._parts.clock.call_later(REMIND, self._remind)
 
@@ -122,7 +125,7 @@ class AllocationController:
         """Mark the pods that a change concerns."""
         subject = change.new or change.old
         if isinstance(subject, Pod):
-            self._pod_changed(subject, is_over=change.new is None or subject.is_done)
+            self._pod_changed(change, subject)
             if _was_resized(change):
                 self.wake()
         elif isinstance(subject, ResourceClaim):
@@ -149,9 +152,9 @@ class AllocationController:
         if pod is None:
             self.waiting.drop(pod_key)
             return
-        self._committer.reconsider(pod.uid)
-        if pod.spec.node_name and not await self._concerns_us(pod):
+        if self._committer.is_bound(pod) and not await self._concerns_us(pod):
             return
+        self._committer.reconsider(pod.uid)
         note(decision=self._attempt(pod))
         # No await between the decision and the first line of `allocate`: what it takes must be reserved before the next decision.
         answer, again = self._patience.judge(pod.uid, self._placer.classify(pod))
@@ -161,7 +164,7 @@ class AllocationController:
         if isinstance(answer, Allocate):
             await self._allocate(pod, answer)
         elif isinstance(answer, Release):
-            await self._release(pod)
+            await self._release(pod, answer)
         else:
             await self._leave(pod, answer)
 
@@ -171,12 +174,13 @@ class AllocationController:
         return f"{pod.uid[:8]}-{self._attempts[pod.uid]}"
 
     async def _concerns_us(self, pod: Pod) -> bool:
-        """Whether a bound pod needs anything of us (cp I-28) with its claims as the server has them now.
+        """Whether a bound pod needs anything of us (cp I-28) with its claims as the server has them now; not before the feed has the
+        binding.
 
         kube-scheduler allocates, then binds: where the pod's event overtakes the claim's, a pod that it has served looks like one
         that nobody serves.
         """
-        if isinstance(self._placer.classify(pod), Ignore):
+        if not pod.spec.node_name or isinstance(self._placer.classify(pod), Ignore):
             self.waiting.drop(pod.key)
             return False
         for claim in claims_of(self._cluster, pod):
@@ -242,8 +246,13 @@ class AllocationController:
         except BaseException as error:
             self._failed(pod, error)
             raise
+        self._parts.metrics.count(SERVED, _way(pod))
         self._log_served(pod, plan)
-        self._served(pod, "committed", "Allocated", f"the pod goes to node {plan.node} with {_named(plan)}")
+        having = f" with {_named(plan)}" if pod.spec.resource_claims else ""
+        self._served(pod, "committed", "Allocated", f"the pod goes to node {plan.node}{having}")
+        if pod.is_held and pod.names_us:
+            assigned = f"Successfully assigned {pod.key} to {plan.node}"  # in kube-scheduler's words: tools look for them
+            self._parts.recorder.record(POD, pod.metadata, "Scheduled", assigned)
         strange = unknown_requests(pod, self._cluster.claims_of_pod(pod))
         if strange:
             self._parts.recorder.record(POD, pod.metadata, "RequestUnknown", strange)
@@ -316,8 +325,8 @@ class AllocationController:
             )
             self._parts.recorder.record(POD, pod.metadata, "WriteRefused", message)
 
-    async def _release(self, pod: Pod) -> None:
-        if pod.spec.resource_claims and not await self._is_surely_theirs(pod):
+    async def _release(self, pod: Pod, answer: Release) -> None:
+        if pod.spec.resource_claims and not answer.to_us and not await self._is_surely_theirs(pod):
             self.queue.add(pod.key)
             return
         try:
@@ -325,6 +334,9 @@ class AllocationController:
         except ApiError as error:
             self._tell_refusal(pod, error)
             raise
+        if answer.to_us:
+            logger.debug("our gate is off: the pod names us as its scheduler and goes on waiting for us")
+            return
         self._served(pod, "released", "Released", RELEASED)
         logger.info("pod released to kube-scheduler: no claim of it is ours")
 
@@ -345,6 +357,7 @@ class AllocationController:
         else:
             found = explain(outcome)
             self._wait(pod, "unsatisfied", "AllocationFailed", found.message, found.verdict.value)
+            await self._show(pod, UNSCHEDULABLE, found.message)
 
     async def _took_back(self, pod: Pod, claims: Iterable[ResourceClaim]) -> bool:
         """Take a half-done attempt back, if there is one: whether there was."""
@@ -370,9 +383,11 @@ class AllocationController:
                 self.queue.undecided(pod.key)
             self._wait(pod, "waiting", answer.reason, "" if answer.quiet else answer.message)
             self._tell_claim(answer)
+            await self._show(pod, UNSCHEDULABLE, "" if answer.quiet else answer.message)
         elif isinstance(answer, Refuse):
             self._wait(pod, "refused", answer.reason, answer.message)
             self._tell_claim(answer)
+            await self._show(pod, SCHEDULER_ERROR, answer.message)
         else:
             self.waiting.drop(pod.key)
 
@@ -386,7 +401,7 @@ class AllocationController:
         """Tell the pods past our gate that their claim is ours (architecture, section 2): they would wait without a word."""
         for key in claim_keys(pod):
             for other in self._cluster.pods_of_claim(key):
-                if other.is_done or other.gate_names or other.spec.node_name:
+                if other.is_done or other.is_held or other.spec.node_name:
                     continue
                 text = (
                     f"spec.schedulingGates lack {GATE}: ResourceClaim {key} is shared with Pod {pod.key}, which waits for "
@@ -411,17 +426,27 @@ class AllocationController:
         if message:
             self._parts.recorder.record(POD, pod.metadata, reason, message)
 
+    async def _show(self, pod: Pod, reason: str, message: str) -> None:
+        """Say it in the pod's status, too, where we are the pod's scheduler; at a gate, that is the API server's to say."""
+        if not message or not pod.names_us or pod.gate_names or pod.spec.node_name:
+            return
+        again = await self._scheduled.tell(pod, reason, message)
+        if again:
+            self.queue.add_after(pod.key, again)
+
     def _served(self, pod: Pod, result: str, reason: str, message: str) -> None:
         self.waiting.drop(pod.key)
         self._parts.recorder.relieve(POD, pod.metadata, reason, message)
         self._parts.metrics.count(ALLOCATIONS, result)
+        self._scheduled.forget(pod.uid)
         since = self._seen.pop(pod.uid, None)
         if since is not None:
             self._parts.metrics.observe(LATENCY, self._parts.clock.monotonic() - since)
 
-    def _pod_changed(self, pod: Pod, *, is_over: bool) -> None:
-        if not is_over:
-            self._notice(pod)
+    def _pod_changed(self, change: Change, pod: Pod) -> None:
+        if change.new is not None and not pod.is_done:
+            if not _says_nothing_new(change):
+                self._notice(pod)
             return
         self.waiting.drop(pod.key)
         self._seen.pop(pod.uid, None)
@@ -429,6 +454,7 @@ class AllocationController:
         self._readiness.forget_pod(pod.uid)
         self._attempts.pop(pod.uid, None)
         self._committer.forget(pod.uid)
+        self._scheduled.forget(pod.uid)
         if pod.spec.resource_claims:
             self.queue.add(pod.key)  # answers may be missing for it
         for key in claim_keys(pod):
@@ -449,11 +475,11 @@ class AllocationController:
             self._notice(pod)
 
     def _notice(self, pod: Pod) -> None:
-        """Look at a pod if it may need us: gated, or bound with claims, or known to wait (somebody may have taken our gate off)."""
-        needs_us = pod.gate_names or (pod.spec.node_name and pod.spec.resource_claims)
+        """Look at a pod if it may need us: held, or bound with claims, or known to wait (somebody may have taken our gate off)."""
+        needs_us = pod.is_held or (pod.spec.node_name and pod.spec.resource_claims)
         if pod.is_done or not (needs_us or pod.key in self.waiting):
             return
-        if pod.gate_names:
+        if pod.is_held:
             self._seen.setdefault(pod.uid, self._parts.clock.monotonic())
         self.queue.add(pod.key)
 
@@ -465,14 +491,22 @@ class AllocationController:
         self._is_waking = False
         self._failures.something_changed()
         pods = [self._cluster.pods[key] for key in self.waiting if key in self._cluster.pods]
-        for pod in sorted(pods, key=_age):
+        for pod in sorted(pods, key=_order):
             # A pod whose write failed had a plan: no change of the cluster helps it, and its own failure is what wakes the others.
             if not self.queue.is_resting(pod.key):
                 self.queue.add(pod.key)
 
 
-def _age(pod: Pod) -> tuple[str, str]:
-    return pod.metadata.creation_timestamp or "", pod.key
+def _way(pod: Pod) -> str:
+    """By which way a pod came that is served now."""
+    if pod.spec.node_name:
+        return "bound"
+    return "gate" if pod.gate_names else "scheduler"
+
+
+def _order(pod: Pod) -> tuple[int, str, str]:
+    """Who is next, as in kube-scheduler's queue: the higher priority, then the older pod."""
+    return -pod.spec.priority, pod.metadata.creation_timestamp or "", pod.key
 
 
 def _lasts(answer: object) -> bool:
@@ -480,6 +514,19 @@ def _lasts(answer: object) -> bool:
     if isinstance(answer, Wait):
         return not answer.quiet and answer.reason != SETTLING
     return isinstance(answer, Refuse)
+
+
+def _says_nothing_new(change: Change) -> bool:
+    """Whether only the conditions of a pod that waits are others than before: mostly what we have just written there ourselves."""
+    old, new = change.old, change.new
+    if not isinstance(old, Pod) or not isinstance(new, Pod) or not new.names_us:
+        return False
+    if old.status.conditions == new.status.conditions or old.spec != new.spec:
+        return False
+    same_meta = (
+        msgspec.structs.replace(new.metadata, resource_version=old.metadata.resource_version) == old.metadata
+    )
+    return same_meta and msgspec.structs.replace(new.status, conditions=old.status.conditions) == old.status
 
 
 def _was_resized(change: Change) -> bool:

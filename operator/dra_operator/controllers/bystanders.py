@@ -21,7 +21,7 @@ from dra_operator.model import (
     ResourceClaim,
     ResourceSlice,
 )
-from dra_operator.placement import SCHEDULER_NAME, UNKNOWN_GATE, unknown_gate_text, unknown_gates
+from dra_operator.placement import UNKNOWN_GATE, unknown_gate_text, unknown_gates
 
 from .commit import CLAIM, POD
 from .names import holds_our_allocation
@@ -183,11 +183,11 @@ class BystanderWatch:
         )
 
     def _is_taken_care_of(self, claim: ResourceClaim) -> bool:
-        """Whether the claim is allocated, or will be for a pod at our gate, where other words are told."""
+        """Whether the claim is allocated, or will be for a pod that waits for us, where other words are told."""
         return (
             claim.is_allocated
             or self._cluster.is_reserved(claim.metadata.uid)
-            or any(GATE in pod.gate_names for pod in self._cluster.pods_of_claim(claim.key))
+            or any(_stands_for_claims(pod) for pod in self._cluster.pods_of_claim(claim.key))
         )
 
     def _tell_of_toleration(self, claim: ResourceClaim) -> None:
@@ -217,8 +217,12 @@ def _content(obj: object) -> object:
 
 
 def _stands_for_claims(pod: object) -> bool:
-    """Whether a pod at our gate has others told of its claims, in other words."""
-    return isinstance(pod, Pod) and GATE in pod.gate_names and not pod.is_done
+    """Whether a pod that waits for us has others told of its claims, in other words."""
+    return isinstance(pod, Pod) and _waits_for_us(pod)
+
+
+def _waits_for_us(pod: Pod) -> bool:
+    return (GATE in pod.gate_names or pod.names_us) and not pod.is_done and not pod.spec.node_name
 
 
 def _waits_past_the_gate(pod: Pod) -> bool:
@@ -226,9 +230,8 @@ def _waits_past_the_gate(pod: Pod) -> bool:
     if pod.spec.node_name or pod.is_done or pod.metadata.deletion_timestamp:
         return False
     if unknown_gates(pod):
-        return GATE not in pod.gate_names
-    is_held = bool(pod.gate_names) or pod.spec.scheduler_name == SCHEDULER_NAME
-    return not is_held and (bool(pod.spec.resource_claims) or _is_unschedulable(pod))
+        return GATE not in pod.gate_names and not pod.names_us
+    return not pod.is_held and (bool(pod.spec.resource_claims) or _is_unschedulable(pod))
 
 
 def _is_unschedulable(pod: Pod) -> bool:

@@ -114,9 +114,9 @@ class TwinController:
         self._recorder.record(POD, pod.metadata, "ClaimGeneratedTwice", f"{text}: {REMEDY}")
 
     async def _is_surely_twin(self, pod: Pod, claim: ResourceClaim) -> bool:
-        """By the pod as the server has it now: its event may be late, and nobody behind our gate looks at the claim."""
+        """By the pod as the server has it now: its event may be late, and nobody looks at the claim of a pod that waits for us."""
         current = await self._access.fresh(POD, pod)
-        if current is None or not current.gate_names:
+        if current is None or not current.is_held:
             return False
         return recorded_instead(self._cluster, claim, current) is not None
 

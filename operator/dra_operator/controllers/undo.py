@@ -1,6 +1,6 @@
-"""Which claims of a gated pod may be taken back when the pod cannot go on (cp I-51, I-52).
+"""Which claims of a pod that waits for us may be taken back when the pod cannot go on (cp I-51, I-52).
 
-A crash, or a refused write, leaves attempts half done: claims are allocated for a pod that is still gated. As long as the pod cannot
+A crash, or a refused write, leaves attempts half done: claims are allocated for a pod that still waits. As long as the pod cannot
 be served, its devices serve others. Pure look-ups in the model; used by `allocation`, which has `commit` do the writes.
 """
 
@@ -24,8 +24,8 @@ def claims_of(cluster: Cluster, pod: Pod) -> list[ResourceClaim]:
 
 
 def to_take_back(cluster: Cluster, pod: Pod, claims: Iterable[ResourceClaim]) -> list[ResourceClaim]:
-    """Those of the claims that hold something for the pod, or for nobody, by our doing; none once the pod is past the gates."""
-    return [claim for claim in claims if _may_be_taken_back(cluster, pod, claim)] if pod.gate_names else []
+    """Those of the claims that hold something for the pod, or for nobody, by our doing; none once the pod is on its way."""
+    return [claim for claim in claims if _may_be_taken_back(cluster, pod, claim)] if pod.is_held else []
 
 
 def _may_be_taken_back(cluster: Cluster, pod: Pod, claim: ResourceClaim) -> bool:
@@ -36,4 +36,4 @@ def _may_be_taken_back(cluster: Cluster, pod: Pod, claim: ResourceClaim) -> bool
         return pod.uid in consumers  # only its own entry goes
     # Pods that were released for this claim count on it, whether or not kube-scheduler has reserved it again (cp I-45).
     others = (other for other in cluster.pods_of_claim(claim.key) if other.uid != pod.uid)
-    return all(other.is_done or other.gate_names for other in others)
+    return all(other.is_done or other.is_held for other in others)

@@ -73,6 +73,7 @@ LABELS: dict[str, str] = {
     "status": "`success` or `failure`",
     "verb": "verb of the Kubernetes API: get, list, create, patch, apply, delete",
     "version": "a version",
+    "way": "`gate` (pinned and released), `scheduler` (bound by the operator, as `spec.schedulerName` says), `bound` (was on its node already)",
 }
 """What each label holds. All sets are fixed by code but the drivers, whose number is capped."""
 
@@ -82,6 +83,7 @@ _FAST = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2
 _CALLS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Seconds of a request; the last is its time-out."""
 
+WAYS = ("gate", "scheduler", "bound")
 RESULTS = ("committed", "released", "conflict", "error", "rolled_back", "unsatisfied", "refused", "waiting")
 BINDING_RESULTS = ("success", "failed", "timeout")
 DECISIONS = ("plan", "unplaced", "refuse", "wait")
@@ -100,10 +102,17 @@ ALLOCATIONS = Row(
     initial=tuple((result,) for result in RESULTS),
     alert='`result="error"` that goes on for 10 minutes: writes fail; `result="conflict"` above a tenth of all: something else writes the same objects',
 )
+SERVED = Row(
+    Kind.COUNTER,
+    "pods_served",
+    "Pods that were sent to a node, or got what they wanted on theirs, by the way they came: gate, scheduler, bound.",
+    ("way",),
+    initial=tuple((way,) for way in WAYS),
+)
 LATENCY = Row(
     Kind.HISTOGRAM,
     "pod_release_duration_seconds",
-    "Seconds from the first sight of a gated pod to its release.",
+    "Seconds from the first sight of a pod that waits for the operator to its release, or to its binding by the operator.",
     # From one event-loop turn to the placement time-out that an admin would still call normal; the bounds are arbitrary.
     buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0, 1800.0),
     alert="the 99th percentile above 5 s while no pod waits for devices",
@@ -132,7 +141,7 @@ PLACEMENT_LIMITS = Row(
 WAITING_PODS = Row(
     Kind.GAUGE,
     "waiting_pods",
-    "Gated pods that cannot be served now, by reason.",
+    "Pods that wait for the operator and cannot be served now, by reason.",
     ("reason",),
     initial=(("AllocationFailed",),),
     alert='`reason="AllocationFailed"` for long: too few devices; any other reason for more than an hour: somebody has to change an object',
@@ -347,6 +356,7 @@ SETTINGS_INFO = Row(
 
 TABLE: tuple[Row, ...] = (
     ALLOCATIONS,
+    SERVED,
     LATENCY,
     PLACEMENT_DURATION,
     PLACEMENT_STEPS,

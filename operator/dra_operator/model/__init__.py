@@ -67,6 +67,7 @@ from .nodes import (
 from .podgroups import POD_GROUP_API, PodGroup, PodGroupSpec, PodGroupStatus
 from .pods import (
     GATE,
+    SCHEDULER_NAME,
     Affinity,
     Container,
     ContainerClaim,
@@ -99,6 +100,7 @@ __all__ = [  # what the other packages use
     "OWNED_TAINT",
     "POD_CLAIM_NAME",
     "POD_GROUP_API",
+    "SCHEDULER_NAME",
     "Affinity",
     "AllocatedDeviceStatus",
     "AllocationPolicy",

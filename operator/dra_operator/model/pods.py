@@ -9,6 +9,9 @@ from dra_operator.quantity import Quantity
 from .meta import Condition, JsonObject, ObjectMeta, Value
 from .nodes import NodeSelector, NodeSelectorTerm, Toleration
 
+SCHEDULER_NAME = "dra-operator"
+"""Pods with this scheduler name are ours to bind, without a gate (architecture, section 2)."""
+
 GATE = "dra-operator.io/allocate"
 """Our scheduling gate (architecture, section 10)."""
 
@@ -176,6 +179,16 @@ class Pod(Value, frozen=True):
         if self.status.phase in {"Succeeded", "Failed"}:
             return True
         return self.metadata.deletion_timestamp is not None and not self.spec.node_name
+
+    @property
+    def names_us(self) -> bool:
+        """Whether its scheduler is us: nobody else binds it."""
+        return self.spec.scheduler_name == SCHEDULER_NAME
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it waits where kube-scheduler does not look at it: not bound, and at a gate or under our scheduler name."""
+        return not self.spec.node_name and (bool(self.spec.scheduling_gates) or self.names_us)
 
     @property
     def gate_names(self) -> tuple[str, ...]:

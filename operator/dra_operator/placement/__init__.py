@@ -8,7 +8,6 @@ plan needs no undo.
 from .entries import CLAIM_MISSING, unknown_requests
 from .findings import COMBINATION
 from .gates import UNKNOWN_GATE, unknown_gate_text, unknown_gates
-from .intake import SCHEDULER_NAME
 from .options import PlacementOptions
 from .outcomes import (
     Allocate,
@@ -34,7 +33,6 @@ __all__ = [
     "CLAIM_MISSING",
     "COMBINATION",
     "IN_USE",
-    "SCHEDULER_NAME",
     "UNKNOWN_GATE",
     "Allocate",
     "Cause",

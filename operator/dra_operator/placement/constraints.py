@@ -33,12 +33,14 @@ def unevaluated_fields(pod: Pod) -> tuple[str, ...]:
     return (*_affinity_fields(pod), *_spread_fields(pod), *_volume_fields(pod))
 
 
-def refusal(fields: tuple[str, ...]) -> str:
+def refusal(pod: Pod, fields: tuple[str, ...]) -> str:
     """The sentence for the user: which fields, and what to do."""
     steps = dict.fromkeys(map(_step, fields))
+    ways = ["leave spec.schedulerName out"] if pod.names_us else []
+    ways += [BY_KUBE_SCHEDULER] if pod.spec.resource_claims else []
     return (
         f"{listed(fields, NAMED)} must hold on the node that is chosen, and dra-operator does not evaluate such constraints yet. "
-        f"Recreate the pod with {' and '.join(steps)}, or {BY_KUBE_SCHEDULER}"
+        f"Recreate the pod with {' and '.join(steps)}, or {' and '.join(ways)}"
     )
 
 

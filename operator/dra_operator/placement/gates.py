@@ -1,6 +1,6 @@
 """Scheduling gates that are in the way of the operator: another controller's, and those that look like its own and are not.
 
-Used by `Intake` for pods at our gate, and by whoever tells users of pods that are not. It must not decide whose a pod is.
+Used by `Intake` for pods that wait for us, and by whoever tells users of pods that are not. It must not decide whose a pod is.
 """
 
 from __future__ import annotations
@@ -26,15 +26,13 @@ _DOMAIN: Final = f"{GATE.partition('/')[0]}/"
 
 
 def other_gates(pod: Pod) -> Wait:
-    """The answer for a pod at our gate and others."""
+    """The answer for a pod that waits for us and stands at other gates as well."""
     unknown = unknown_gates(pod)
     if unknown:
         return Wait(UNKNOWN_GATE, unknown_gate_text(unknown))
     others = ", ".join(name for name in pod.gate_names if name != GATE)
-    text = (
-        f"waits for gate {others} in spec.schedulingGates, which another controller takes off: dra-operator acts when its own "
-        "gate is the only one left"
-    )
+    when = "its own gate is the only one left" if GATE in pod.gate_names else "none is left"
+    text = f"waits for gate {others} in spec.schedulingGates, which another controller takes off: dra-operator acts when {when}"
     return Wait(OTHER_GATES, text, quiet=not pod.spec.resource_claims)
 
 

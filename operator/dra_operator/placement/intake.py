@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from dra_operator.cluster import Resolution, is_reserved
-from dra_operator.model import GATE
+from dra_operator.model import GATE, SCHEDULER_NAME
 
 from .constraints import refusal, unevaluated_fields
 from .entries import hindrance, node_unknown
@@ -23,16 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dra_operator.cluster import Cluster, PodClaim
-    from dra_operator.model import Pod, ResourceClaim
+    from dra_operator.model import Pod, PoolId, ResourceClaim
 
     from .outcomes import Classification
     from .ownership import Rules
 
 MAX_CONSUMERS: Final = 256
 """Consumers that the API server takes in `reservedFor` (cp I-4, V-50)."""
-
-SCHEDULER_NAME: Final = "dra-operator"
-"""Pods with this scheduler name are ours without a gate (architecture, section 2)."""
 
 RUNNING: Final = "Running"
 """The phase of pods that the kubelet has started."""
@@ -60,10 +57,12 @@ class Intake:
         """What to do with the pod."""
         if not _is_candidate(pod):
             return Ignore()
-        if len(pod.spec.scheduling_gates) > 1:
+        if pod.gate_names not in {(), (GATE,)}:
             return other_gates(pod)
+        if pod.gate_names and pod.names_us:
+            return Release(to_us=True)
         entries = self._cluster.claims_of_pod(pod)
-        if not pod.spec.node_name and all(entry.resolution is Resolution.NOT_NEEDED for entry in entries):
+        if pod.gate_names and all(entry.resolution is Resolution.NOT_NEEDED for entry in entries):
             return Release()
         held = self._unready(pod, entries)
         if held is not None:
@@ -92,17 +91,17 @@ class Intake:
         return None
 
     def _by_side(self, pod: Pod, claims: Sequence[ResourceClaim]) -> Classification:
-        found = self._sort(claims)
+        found = self._sort(pod, claims)
         if isinstance(found, Refuse):
             return found
         if pod.spec.node_name:
             return self._for_bound(pod, found)
-        if not found.ours and not found.allocated_ours:
+        if pod.gate_names and not found.ours and not found.allocated_ours:
             return Release()
         held = self._held(pod, found)
         return held if held is not None else _allocate(pod, found)
 
-    def _sort(self, claims: Iterable[ResourceClaim]) -> _Sorted | Refuse:
+    def _sort(self, pod: Pod, claims: Iterable[ResourceClaim]) -> _Sorted | Refuse:
         sides: dict[Side, list[ResourceClaim]] = {Side.OURS: [], Side.THEIRS: []}
         allocated: list[ResourceClaim] = []
         allocated_ours: list[ResourceClaim] = []
@@ -112,15 +111,24 @@ class Intake:
                 if self._rules.allocation(claim.status.allocation) is Side.OURS:
                     allocated_ours.append(claim)
                 continue
-            ruling = self._rules.claim(claim)
-            if ruling.side is Side.MIXED:
-                return Refuse("MixedClaim", ruling.text, claim.key)
-            if ruling.side is Side.UNKNOWN:
-                return Refuse("SelectorNotEvaluated", ruling.text, claim.key)
-            sides[ruling.side].append(claim)
+            side = self._side(pod, claim)
+            if isinstance(side, Refuse):
+                return side
+            sides[side].append(claim)
         return _Sorted(
             tuple(sides[Side.OURS]), tuple(sides[Side.THEIRS]), tuple(allocated), tuple(allocated_ours)
         )
+
+    def _side(self, pod: Pod, claim: ResourceClaim) -> Side | Refuse:
+        """Whose an unallocated claim is: ours or kube-scheduler's. Of a pod that we bind, nobody else serves a claim."""
+        ruling = self._rules.claim(claim)
+        if ruling.side is Side.MIXED:
+            return Refuse("MixedClaim", ruling.text, claim.key)
+        if ruling.side is Side.UNKNOWN:
+            return Refuse("SelectorNotEvaluated", ruling.text, claim.key)
+        if ruling.side is Side.THEIRS and pod.is_held and pod.names_us:
+            return Side.OURS if ruling.pool is None else _kube_schedulers(claim, ruling.pool)
+        return ruling.side
 
     def _for_bound(self, pod: Pod, found: _Sorted) -> Classification:
         """A pod that never saw a scheduler (cp I-28): only what is ours and unallocated is work."""
@@ -135,7 +143,7 @@ class Intake:
     def _held(self, pod: Pod, found: _Sorted) -> Wait | Refuse | None:
         fields = unevaluated_fields(pod)
         if fields:
-            return Refuse("ConstraintNotEvaluated", refusal(fields))
+            return Refuse("ConstraintNotEvaluated", refusal(pod, fields))
         waiters = () if self._replace else found.ours
         return (
             self._in_flight(pod, (*found.ours, *found.theirs))
@@ -175,12 +183,12 @@ class Intake:
 
 
 def _is_candidate(pod: Pod) -> bool:
-    """Whether the pod waits for us: at our gate, or bound with claims and not on its way out."""
+    """Whether the pod waits for us, at our gate or by our scheduler name, or is bound with claims; and is not on its way out."""
     if pod.is_done or pod.metadata.deletion_timestamp is not None:
         return False
     if pod.spec.node_name:
         return bool(pod.spec.resource_claims)
-    return GATE in pod.gate_names
+    return GATE in pod.gate_names or pod.names_us
 
 
 def _is_served(pod: Pod, entry: PodClaim) -> bool:
@@ -192,7 +200,17 @@ def _is_served(pod: Pod, entry: PodClaim) -> bool:
 
 
 def _is_held_for_us(pod: Pod) -> bool:
-    return pod.gate_names == (GATE,) or pod.spec.scheduler_name == SCHEDULER_NAME
+    return pod.gate_names == (GATE,) or (pod.names_us and not pod.spec.node_name)
+
+
+def _kube_schedulers(claim: ResourceClaim, pool: PoolId) -> Refuse:
+    text = (
+        f"ResourceClaim {claim.key}: only pools that no AllocationPolicy owns have what it asks for, such as {pool}, so its devices are "
+        f"kube-scheduler's to give, and kube-scheduler never looks at this pod, whose spec.schedulerName is {SCHEDULER_NAME}: recreate the "
+        f"pod without that name (with gate {GATE} if other claims of it ask for devices of ours), or ask an admin to add the pool to an "
+        "AllocationPolicy"
+    )
+    return Refuse("ClaimNotOurs", text, claim.key)
 
 
 def _stranger(claim: ResourceClaim, other: Pod) -> Wait:
@@ -214,5 +232,7 @@ def _stranger(claim: ResourceClaim, other: Pod) -> Wait:
 
 
 def _allocate(pod: Pod, found: _Sorted) -> Allocate:
-    reserve = tuple(claim for claim in found.allocated_ours if not is_reserved(pod, claim))
+    """Whoever binds the pod reserves its claims: kube-scheduler those that it may allocate, we all of a pod that names us."""
+    usable = found.allocated if pod.is_held and pod.names_us else found.allocated_ours
+    reserve = tuple(claim for claim in usable if not is_reserved(pod, claim))
     return Allocate(found.ours, found.theirs, found.allocated, reserve, pod.spec.node_name)

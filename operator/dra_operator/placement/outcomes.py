@@ -18,12 +18,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Ignore:
-    """The pod is none of our business now: not gated by us, done, or nothing is left to do for it."""
+    """The pod is none of our business now: neither gated nor to be bound by us, done, or nothing is left to do for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Take our gate off and touch nothing else: no claim of the pod is ours."""
+    """Take our gate off and touch nothing else.
+
+    Args:
+        to_us: whether the pod names us as its scheduler, so that it waits for us without the gate; else no claim of it is ours.
+    """
+
+    to_us: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +74,8 @@ class Allocate:
         ours: unallocated claims whose devices come from our pools, in pod order.
         theirs: unallocated claims that kube-scheduler will allocate after the release, in pod order.
         allocated: claims that hold an allocation already, whoever wrote it, in pod order.
-        reserve: those of `allocated` that are ours and do not name the pod in `reservedFor` yet.
-        bound_node: the node of a pod that is bound already (cp I-28); empty for gated pods.
+        reserve: those of `allocated` that are to name the pod in `reservedFor` and do not yet: ours, or, if we bind the pod, all.
+        bound_node: the node of a pod that is bound already (cp I-28); empty for those that wait.
         avoid: devices that `ours` must not get now: binding them has just failed (cp S-65). Whoever asks for a plan sets it.
     """
 

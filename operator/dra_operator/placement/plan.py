@@ -170,7 +170,9 @@ class Placer:
         names, tellers = self._candidates(work, markets)
         tried: list[tuple[Node, Teller]] = []
         is_bound = bool(work.bound_node)
-        checks = NodeChecks(pod, self._cluster, self._dra_resources, work.allocated, is_bound=is_bound)
+        # Only kube-scheduler makes claims for extended resources: of a pod that it never looks at, no class serves one.
+        extended = frozenset[str]() if pod.names_us else self._dra_resources
+        checks = NodeChecks(pod, self._cluster, extended, work.allocated, is_bound=is_bound)
         for node in filter(None, map(self._cluster.nodes.get, names)):
             try:
                 return _try_node(checks, work, markets, node)

@@ -52,6 +52,9 @@ RIGHTS = {
     ("resource.k8s.io", "resourceclaims/binding"): {"patch"},
     # Pin and release.
     ("", "pods"): {*READ, "patch"},
+    # Bind, and say why a pod waits.
+    ("", "pods/binding"): {"create"},
+    ("", "pods/status"): {"patch"},
     # Ownership.
     ("resource.k8s.io", "devicetaintrules"): {*READ, "create", "patch", "delete"},
     ("dra-operator.io", "allocationpolicies"): {*READ, "patch"},
