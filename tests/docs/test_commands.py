@@ -258,6 +258,7 @@ GROUPS = {
     "core",
     "resource.k8s.io",
     "dra-operator.io",
+    "scheduling.k8s.io",
     "authorization.k8s.io",
     "admissionregistration.k8s.io",
 }
