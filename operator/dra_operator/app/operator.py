@@ -17,12 +17,14 @@ from dra_operator.cluster import Cluster
 from dra_operator.controllers.access import Access
 from dra_operator.controllers.allocation import AllocationController
 from dra_operator.controllers.bystanders import BystanderWatch
+from dra_operator.controllers.claimmaking import ClaimMaker
 from dra_operator.controllers.claimrelease import ClaimReleaser
 from dra_operator.controllers.claims import ClaimGenerator
 from dra_operator.controllers.clock import SystemClock
 from dra_operator.controllers.commit import Committer
 from dra_operator.controllers.doubles import DoublesWatch
 from dra_operator.controllers.echoes import Echoes
+from dra_operator.controllers.groupclaims import GroupClaimGenerator
 from dra_operator.controllers.ownership import PolicyController
 from dra_operator.controllers.parts import Parts
 from dra_operator.controllers.readiness import Readiness
@@ -104,7 +106,11 @@ class Brain:
             self._listeners.append(watch.changed)
         self._add("sweeper", Sweeper(parts, self._queue(), self.committer, settings.sweep_seconds), 1)
         if settings.generates:
-            self._add("claims", ClaimGenerator(parts, self._queue(), self.committer), settings.max_writes)
+            maker = ClaimMaker(parts)
+            self._add(
+                "claims", ClaimGenerator(parts, self._queue(), self.committer, maker), settings.max_writes
+            )
+            self._add("group-claims", GroupClaimGenerator(parts, self._queue(), maker), settings.max_writes)
             self._add("release", ClaimReleaser(parts, self._queue(), self.committer), settings.max_writes)
             self._add("twins", TwinController(parts, self._queue(), self.committer), 1)
 

@@ -39,6 +39,10 @@ class Reader(Protocol):
 class Writes(Protocol):
     """Writes, bounded in number."""
 
+    def api_version(self, kind: str) -> str:
+        """The apiVersion by which the server knows a kind."""
+        ...
+
     async def patch(
         self,
         kind: str,
@@ -95,6 +99,10 @@ class Access:
         self._reader = reader
         self._writer = writer
         self._model = model
+
+    def api_version(self, kind: str) -> str:
+        """The apiVersion by which the server knows a kind: for references to its objects."""
+        return self._writer.api_version(kind)
 
     async def fresh(self, kind: str, obj: K) -> K | None:
         """The object as the server has it now; None if it is gone or another one took its name. The model learns of either."""

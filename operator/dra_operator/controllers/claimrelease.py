@@ -1,4 +1,4 @@
-"""The end of claims: consumers that are done, deallocation, finalizer, deletion (cp C-61…C-69); only with --generate-claims=always.
+"""The end of claims: consumers (pods, PodGroups) that are done, deallocation, finalizer, deletion (cp C-61…C-69); only with --generate-claims=always.
 
 One key a claim; kube-controller-manager does this otherwise. Devices come free here, and only by a transition that this
 controller makes itself or by deletion: "allocated and unused" alone is no reason (C-64; see `sweeper` for ours).
@@ -9,11 +9,13 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from dra_operator.cluster import claim_keys
+from dra_operator.cluster import claim_keys, group_claim_keys
 from dra_operator.logfields import note
-from dra_operator.model import ObjectMeta, Pod, ResourceClaim, to_object
+from dra_operator.model import ObjectMeta, Pod, PodGroup, ResourceClaim, to_object
 
 from .commit import CLAIM, POD
+from .consumers import is_group, is_pod
+from .groupclaims import GROUP
 from .names import has_finalizer, pod_owner
 
 if TYPE_CHECKING:
@@ -47,12 +49,16 @@ class ClaimReleaser:
             self.queue.add(key)
 
     def changed(self, change: Change) -> None:
-        """Mark claims that changed, and those of pods that need them no more (cp C-4c, C-6)."""
+        """Mark claims that changed, and those of pods and groups that need them no more (cp C-4c, C-6)."""
         if isinstance(change.new, ResourceClaim):
             self.queue.add(change.new.key)
-        pod = change.new or change.old
-        if isinstance(pod, Pod) and (change.new is None or pod.is_done):
-            for key in claims_of_ended_pod(self._cluster, pod):
+        subject = change.new or change.old
+        if isinstance(subject, Pod) and (change.new is None or subject.is_done):
+            for key in claims_of_ended_pod(self._cluster, subject):
+                self.queue.add(key)
+        elif isinstance(subject, PodGroup) and change.new is None:
+            owned = self._cluster.claims_owned_by(subject.uid, GROUP)
+            for key in group_claim_keys(subject) | {claim.key for claim in owned}:
                 self.queue.add(key)
 
     async def reconcile(self, claim_key: str) -> None:
@@ -77,7 +83,9 @@ class ClaimReleaser:
 
     async def _keeps(self, claim: ResourceClaim, consumer: ResourceClaimConsumerReference) -> bool:
         """Whether a consumer still counts (cp C-61). Kinds that we do not know are kept (C-87)."""
-        if consumer.api_group or consumer.resource != "pods":
+        if is_group(consumer) and self._cluster.has_pod_groups:
+            return await self._keeps_group(claim, consumer)
+        if not is_pod(consumer):
             return True
         pod = self._cluster.pods.get(f"{claim.metadata.namespace}/{consumer.name}")
         if pod is not None:
@@ -87,6 +95,16 @@ class ClaimReleaser:
         # Not known here: the reservation may have overtaken the pod's own event (C-84), so ask the server.
         ghost = Pod(ObjectMeta(name=consumer.name, namespace=claim.metadata.namespace, uid=consumer.uid))
         return await self._access.fresh(POD, ghost) is not None
+
+    async def _keeps_group(self, claim: ResourceClaim, consumer: ResourceClaimConsumerReference) -> bool:
+        """A group counts until it is deleted, with or without pods (cp C-75)."""
+        group = self._cluster.pod_groups.get(f"{claim.metadata.namespace}/{consumer.name}")
+        if group is not None:
+            return group.uid == consumer.uid
+        if self._cluster.is_gone(GROUP, consumer.uid):
+            return False
+        ghost = PodGroup(ObjectMeta(name=consumer.name, namespace=claim.metadata.namespace, uid=consumer.uid))
+        return await self._access.fresh(GROUP, ghost) is not None
 
     async def _drop(
         self, claim: ResourceClaim, remaining: list[ResourceClaimConsumerReference]

@@ -21,7 +21,7 @@ from dra_operator.errors import (
 from dra_operator.model import FINALIZER, to_object
 
 from .clock import to_rfc3339
-from .consumers import consumer_of
+from .consumers import consumer_of, own_uids
 from .names import GENERATED, MARK, digest, has_finalizer, holds_our_allocation
 from .placing import UNANSWERED, Placing
 
@@ -57,9 +57,10 @@ def reserved_for(claim: ResourceClaim, consumer: ResourceClaimConsumerReference)
     return there if claim.is_reserved_for(consumer.uid) else [*there, to_object(consumer)]
 
 
-def without(claim: ResourceClaim, pod_uid: str) -> list[dict[str, Any]]:
-    """`reservedFor` without that pod."""
-    return [to_object(entry) for entry in claim.status.reserved_for if entry.uid != pod_uid]
+def without(claim: ResourceClaim, uids: Iterable[str]) -> list[dict[str, Any]]:
+    """`reservedFor` without those consumers."""
+    dropped = set(uids)
+    return [to_object(entry) for entry in claim.status.reserved_for if entry.uid not in dropped]
 
 
 def allocation_status(
@@ -313,7 +314,7 @@ class Committer:
     async def _take_back(self, claim: ResourceClaim, pod_uid: str) -> None:
         if claim.is_allocated and not holds_our_allocation(claim):
             return
-        others = without(claim, pod_uid)
+        others = without(claim, self._may_be_dropped(claim, pod_uid))
         if not others:
             cleared = await self._deallocate(claim)
             # Claims that we generated are born with finalizer and mark, and keep them for the next attempt.
@@ -321,6 +322,18 @@ class Committer:
                 await self._unmark(cleared)
         elif claim.is_reserved_for(pod_uid):
             await self._access.patch(CLAIM, claim, {"status": {"reservedFor": others}}, subresource="status")
+
+    def _may_be_dropped(self, claim: ResourceClaim, pod_uid: str) -> frozenset[str]:
+        """The consumers of a claim that go with an attempt for a pod: the pod, and its PodGroup unless another of its pods counts on it."""
+        alone = frozenset({pod_uid})
+        pod = self._cluster.pod(pod_uid)
+        if pod is None:
+            return alone
+        others = (other for other in self._cluster.pods_of_claim(claim.key) if other.uid != pod_uid)
+        counted_on = any(
+            other.key in self.in_flight or not (other.is_done or other.is_held) for other in others
+        )
+        return alone if counted_on else alone | own_uids(pod, claim)
 
     async def _fence(self, claim: ResourceClaim) -> None:
         current = await self._access.fresh(CLAIM, claim)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .consumers import own_uids
 from .names import holds_our_allocation
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def _may_be_taken_back(cluster: Cluster, pod: Pod, claim: ResourceClaim) -> bool
     if not holds_our_allocation(claim):
         return False
     consumers = {entry.uid for entry in claim.status.reserved_for}
-    if consumers - {pod.uid}:
+    if consumers - own_uids(pod, claim):
         return pod.uid in consumers  # only its own entry goes
     # Pods that were released for this claim count on it, whether or not kube-scheduler has reserved it again (cp I-45).
     others = (other for other in cluster.pods_of_claim(claim.key) if other.uid != pod.uid)

@@ -15,6 +15,7 @@ WARNING: Final = "Warning"
 
 POD: Final = "Pod"
 CLAIM: Final = "ResourceClaim"
+GROUP: Final = "PodGroup"
 POLICY: Final = "AllocationPolicy"
 ANY: Final = "any"
 """Objects of every kind that the operator reads."""
@@ -47,7 +48,7 @@ EVENTS: Final = {
     "ClaimMissing": Reason(WARNING),
     "TemplateMissing": Reason(WARNING),
     "ClaimNotCreated": Reason(WARNING),
-    "FailedResourceClaimCreation": Reason(WARNING),
+    "FailedResourceClaimCreation": Reason(WARNING, (POD, GROUP)),
     "ClaimGeneratedTwice": Reason(WARNING),
     "ConstraintNotEvaluated": Reason(WARNING),
     "ClaimNotOurs": Reason(WARNING, (POD, CLAIM)),

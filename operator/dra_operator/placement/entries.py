@@ -70,6 +70,15 @@ def node_unknown(pod: Pod) -> Wait:
     return Wait("NodeUnknown", text, quiet=True, told_after=LAG)
 
 
+def group_unknown(pod: Pod, key: str) -> Wait:
+    """The pod's PodGroup is not there: whether its claims are shared cannot be told (cp C-20). Quiet at first, as `node_unknown`."""
+    text = (
+        f"spec.schedulingGroup.podGroupName: pod {pod.key}: PodGroup {key} does not exist: create it, and the pod goes on by itself, or "
+        "recreate the pod without the group"
+    )
+    return Wait("ClaimNotReady", text, quiet=True, told_after=LAG)
+
+
 def unknown_requests(pod: Pod, entries: Iterable[PodClaim]) -> str:
     """The containers' uses of requests that their claims do not have; empty if there are none.
 
@@ -147,9 +156,9 @@ def _foreign(path: str, entry: PodClaim) -> Wait | Refuse:
     owner = entry.claim.metadata.controller if entry.claim is not None else None
     if owner is not None and owner.kind == POD_GROUP:
         text = (
-            f"{path}: ResourceClaim {entry.claim_key} is of PodGroup {owner.name}: DRAWorkloadResourceClaims is not supported "
-            "yet. Give the pod a template of its own, or have kube-scheduler serve it: create it in a namespace without the label "
-            "dra-operator.io/enabled=true, which brings the gate, for devices of a pool that no AllocationPolicy owns (ask an admin)"
+            f"{path}: ResourceClaim {entry.claim_key} is of PodGroup {owner.name}, and the pod is none of its pods "
+            "(spec.schedulingGroup.podGroupName), or the API server does not serve PodGroups, so that nobody can tell "
+            "(DRAWorkloadResourceClaims): give the pod a template of its own, or recreate it in the group"
         )
         return Refuse("FeatureUnsupported", text)
     text = f"{path}: {entry.message}: recreate the pod, so that it gets a claim of its own"

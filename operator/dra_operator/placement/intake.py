@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from dra_operator.cluster import Resolution, is_reserved
+from dra_operator.cluster import Resolution, group_key, is_reserved
 from dra_operator.model import GATE, SCHEDULER_NAME
 
 from .constraints import refusal, unevaluated_fields
-from .entries import hindrance, node_unknown
+from .entries import group_unknown, hindrance, node_unknown
 from .faults import class_missing, forms
 from .gates import other_gates
 from .outcomes import Allocate, Ignore, Refuse, Release, Wait
@@ -74,6 +74,9 @@ class Intake:
 
     def _unready(self, pod: Pod, entries: Iterable[PodClaim]) -> Wait | Refuse | None:
         """The first entry in the way (cp S-1). A claim that a pod on its node has keeps nobody waiting, whatever becomes of it."""
+        group = group_key(pod)
+        if group is not None and self._cluster.has_pod_groups and group not in self._cluster.pod_groups:
+            return group_unknown(pod, group)
         found = (
             hindrance(pod, index, entry, self._cluster.templates)
             for index, entry in enumerate(entries)

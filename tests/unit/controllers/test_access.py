@@ -30,6 +30,9 @@ class Server:
         self.answer = answer
         self.deleted: list[tuple[str, str | None]] = []
 
+    def api_version(self, kind: str) -> str:
+        raise NotImplementedError(kind)
+
     async def get(self, kind: str, namespace: str, name: str) -> Value:
         if self.stored is None:
             raise ApiNotFound(f"{kind} {namespace}/{name} not found", status=404)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dra_operator.controllers.claims import check_template, claim_body, owned_claim, status_entries
+from dra_operator.controllers.claimmaking import check_template, claim_body, owned_claim, status_entries
 from dra_operator.errors import FeatureUnsupported
 from dra_operator.features import DEFAULT_1_37, Features
 from dra_operator.model import Pod, ResourceClaim, ResourceClaimTemplate, from_object

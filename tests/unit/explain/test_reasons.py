@@ -18,7 +18,13 @@ ROOT = Path(__file__).parents[3]
 RUNBOOK = (ROOT / "docs" / "runbook.md").read_text(encoding="utf-8")
 SCENARIOS = ROOT / "tests" / "scenarios" / "operator"
 SPEAKERS = ("placement", "controllers")
-KINDS = {"pod": "Pod", "claim": "ResourceClaim", "policy": "AllocationPolicy", "any": "any"}
+KINDS = {
+    "pod": "Pod",
+    "group": "PodGroup",
+    "claim": "ResourceClaim",
+    "policy": "AllocationPolicy",
+    "any": "any",
+}
 
 
 def calls() -> Iterator[tuple[str, list[ast.expr]]]:

@@ -69,6 +69,8 @@ MORE_RIGHTS = {
     ("resource.k8s.io", "resourceclaimtemplates"): {"get"},
     ("resource.k8s.io", "resourceclaims"): {"create", "delete"},
     ("", "pods/status"): {"patch"},
+    ("scheduling.k8s.io", "podgroups"): {"get"},
+    ("scheduling.k8s.io", "podgroups/status"): {"patch"},
 }
 """What it may do besides, where it generates claims."""
 

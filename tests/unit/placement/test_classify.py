@@ -179,9 +179,9 @@ def test_a_claim_of_a_pod_group_is_refused_by_the_name_of_the_feature(cluster: C
     assert isinstance(found, Refuse)
     assert found.reason == "FeatureUnsupported"
     assert found.message.startswith(
-        "status.resourceClaimStatuses[0].resourceClaimName: ResourceClaim ns/c is of PodGroup g: DRAWorkloadResourceClaims is not "
+        "status.resourceClaimStatuses[0].resourceClaimName: ResourceClaim ns/c is of PodGroup g, and the pod is none of its pods "
     )
-    assert "in a namespace without the label dra-operator.io/enabled=true" in found.message
+    assert "DRAWorkloadResourceClaims" in found.message
 
 
 def test_a_missing_device_class_is_waited_for(cluster: Cluster) -> None:

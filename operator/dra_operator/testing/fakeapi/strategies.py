@@ -13,7 +13,16 @@ from dra_operator.testing.fakeapi import schemarules, schemas
 from dra_operator.testing.fakeapi.failures import Cause
 from dra_operator.testing.fakeapi.kinds import DRA, Kind
 from dra_operator.testing.fakeapi.objects import Obj, dicts, dig
-from dra_operator.testing.fakeapi.rules import claims, claimstatus, devices, events, others, poddefaults, pods
+from dra_operator.testing.fakeapi.rules import (
+    claims,
+    claimstatus,
+    devices,
+    events,
+    others,
+    poddefaults,
+    podgroups,
+    pods,
+)
 
 Defaults = Callable[[Obj, datetime], None]
 Check = Callable[[Obj], list[Cause]]
@@ -113,6 +122,12 @@ STRATEGIES: Mapping[tuple[str, str], Strategy] = {
     ),
     ("coordination.k8s.io", "Lease"): Strategy(
         check_create=others.check_lease, check_update=others.check_lease_update, needs_version=True
+    ),
+    ("scheduling.k8s.io", "PodGroup"): Strategy(
+        check_create=podgroups.check_group,
+        check_update=podgroups.check_group_update,
+        check_status=podgroups.check_group_status,
+        needs_version=True,
     ),
     ("apiextensions.k8s.io", "CustomResourceDefinition"): Strategy(
         check_create=others.check_definition, needs_version=True

@@ -43,15 +43,21 @@ def claim_name(pod: Obj, entry: Obj) -> tuple[str | None, bool]:
 
 
 def owned_by(claim: Obj, pod: Obj) -> bool:
-    """Whether `pod` is the claim's controller (cp C-11)."""
-    owner = controller_of(claim)
-    return owner is not None and owner.get("uid") == meta(pod).get("uid")
+    """Whether `pod`, or its PodGroup, is the claim's controller (cp C-11)."""
+    owner = controller_of(claim) or {}
+    group = dig(pod, "spec", "schedulingGroup", "podGroupName")
+    is_group = owner.get("kind") == "PodGroup" and group is not None and owner.get("name") == group
+    return bool(owner) and (is_group or owner.get("uid") == meta(pod).get("uid"))
 
 
 def reserved_for(claim: Obj, pod: Obj) -> bool:
-    """Whether the claim is reserved for `pod` (cp C-12)."""
-    uid = meta(pod).get("uid")
-    return any(consumer.get("uid") == uid for consumer in dicts(dig(claim, "status", "reservedFor")))
+    """Whether the claim is reserved for `pod`, or for its PodGroup (cp C-12)."""
+    uid, group = meta(pod).get("uid"), dig(pod, "spec", "schedulingGroup", "podGroupName")
+    return any(
+        consumer.get("uid") == uid
+        or (consumer.get("resource") == "podgroups" and group is not None and consumer.get("name") == group)
+        for consumer in dicts(dig(claim, "status", "reservedFor"))
+    )
 
 
 def consumer_of(pod: Obj) -> Obj:

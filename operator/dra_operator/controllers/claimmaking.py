@@ -1,0 +1,208 @@
+"""One claim for one entry of a pod or a PodGroup: found among those that exist, or created from its template (cp C-21…C-29).
+
+Called by `claims` and `groupclaims`, which know when, and record the name. It looks before it creates, at what no feed may have told
+yet, too, so that a crash between any two writes costs one more look (C-80, C-81). Must not allocate.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from dra_operator.errors import (
+    ApiError,
+    ApiForbidden,
+    ApiInvalid,
+    ApiNotFound,
+    ApiUnavailable,
+    DraError,
+    FeatureUnsupported,
+    InvalidClaim,
+)
+from dra_operator.logfields import fields
+from dra_operator.metrics import CLAIMS_GENERATED
+from dra_operator.model import FINALIZER, POD_CLAIM_NAME, ResourceClaim, ResourceClaimTemplate
+
+from .commit import CLAIM, POD
+from .names import GENERATED, MARK, generate_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from dra_operator.features import Features
+    from dra_operator.model import Pod, PodGroup, PodResourceClaim
+
+    from .parts import Parts
+
+    Owner = Pod | PodGroup
+
+logger = logging.getLogger(__name__)
+
+TEMPLATE = "ResourceClaimTemplate"
+FAILED = "FailedResourceClaimCreation"
+
+
+def owner_reference(owner: Owner, api_version: str) -> dict[str, Any]:
+    """The pod or group as the controller of its claims (cp C-26, C-72)."""
+    kind = type(owner).__name__
+    metadata = owner.metadata
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "name": metadata.name,
+        "uid": metadata.uid,
+        "controller": True,
+    }
+
+
+def claim_body(
+    owner: Owner, entry_name: str, template: Mapping[str, Any], api_version: str = "v1"
+) -> dict[str, Any]:
+    """The claim to create for one entry of a pod or group (cp C-26, C-72).
+
+    Args:
+        owner: its owner.
+        entry_name: name of the entry in the owner's spec.
+        template: raw, so that fields unknown to our model reach the claim.
+        api_version: of the owner's kind, as the server has it.
+    """
+    spec = template.get("spec", {})
+    metadata = spec.get("metadata", {})
+    annotations = {**metadata.get("annotations", {}), POD_CLAIM_NAME: entry_name, MARK: GENERATED}
+    return {
+        "metadata": {
+            "generateName": generate_name(owner.metadata.name, entry_name),
+            "namespace": owner.metadata.namespace,
+            "labels": dict(metadata.get("labels", {})),
+            "annotations": annotations,
+            # Upstream adds the finalizer with the allocation; here from the start, which saves that write (architecture, section 6).
+            "finalizers": [FINALIZER],
+            "ownerReferences": [owner_reference(owner, api_version)],
+        },
+        "spec": spec.get("spec", {}),
+    }
+
+
+def status_entries(owner: Owner, found: Mapping[str, str]) -> list[dict[str, str]]:
+    """All entries of `status.resourceClaimStatuses`: those recorded already, with the new ones put in (cp C-41)."""
+    names: dict[str, str | None] = {
+        entry.name: entry.resource_claim_name for entry in owner.status.resource_claim_statuses
+    }
+    names.update(found)
+    return [
+        {"name": name} if claim is None else {"name": name, "resourceClaimName": claim}
+        for name, claim in names.items()
+    ]
+
+
+def owned_claim(claims: Iterable[ResourceClaim], owner: Owner, entry_name: str) -> ResourceClaim | None:
+    """The claim that exists already for that entry (cp C-22); claims of the owner without the annotation are ignored."""
+    for claim in claims:
+        reference = claim.metadata.controller
+        is_owned = reference is not None and (reference.uid, reference.kind) == (
+            owner.uid,
+            type(owner).__name__,
+        )
+        if is_owned and claim.metadata.annotations.get(POD_CLAIM_NAME) == entry_name:
+            return claim
+    return None
+
+
+def check_template(template: ResourceClaimTemplate, features: Features) -> None:
+    """Refuse templates whose claims could never be allocated here (cp C-25).
+
+    Raises:
+        FeatureUnsupported: with upstream's words.
+    """
+    for request in template.spec.spec.devices.requests:
+        if request.exactly and request.exactly.admin_access and not features.admin_access:
+            raise FeatureUnsupported(
+                "DRAAdminAccess", "admin access is requested, but the feature is disabled"
+            )
+        if request.first_available and not features.prioritized_list:
+            text = "template includes a prioritized list of subrequests, but the feature is disabled"
+            raise FeatureUnsupported("DRAPrioritizedList", text)
+
+
+def remedy(error: DraError, template: str, owner: str) -> str:
+    """What to do, where the error does not say it."""
+    if isinstance(error, InvalidClaim | ApiNotFound):
+        return f". Create ResourceClaimTemplate {template} in the {owner}'s namespace: the {owner} goes on by itself"
+    if isinstance(error, FeatureUnsupported):
+        return f". Leave that out of the template, then recreate the {owner}"
+    if isinstance(error, ApiForbidden | ApiInvalid):
+        return ". Raise the quota, grant the right or correct the template that these words name: it is tried again"
+    return ". It is tried again"
+
+
+class ClaimMaker:
+    """Finds or creates the claims of pods and groups."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._cluster = parts.cluster
+        self._access = parts.access
+        self._parts = parts
+        self._templates: dict[str, tuple[str, dict[str, Any]]] = {}
+        self._unsure: set[str] = set()
+        """Uids of owners for which a create got no answer: the claim may exist although no feed has told (cp C-23)."""
+
+    async def ensure(self, owner: Owner, entry: PodResourceClaim) -> ResourceClaim:
+        """The claim for an entry that names a template.
+
+        Raises:
+            DraError: it could not be created; the owner has the event (cp C-60).
+        """
+        template = entry.resource_claim_template_name or ""
+        try:
+            claim = await self._existing(owner, entry.name)
+            return claim if claim is not None else await self._create(owner, entry.name, template)
+        except DraError as error:
+            kind = type(owner).__name__
+            message = f"{kind}ResourceClaim {entry.name}: {error}{remedy(error, template, 'pod' if kind == POD else 'group')}"
+            self._parts.recorder.record(kind, owner.metadata, FAILED, message)
+            raise
+
+    async def _existing(self, owner: Owner, entry_name: str) -> ResourceClaim | None:
+        claims: Iterable[Any] = self._cluster.claims_owned_by(owner.uid, type(owner).__name__)
+        if owner.uid in self._unsure:
+            claims = await self._access.list(CLAIM, owner.metadata.namespace)
+            self._unsure.discard(owner.uid)
+        return owned_claim(claims, owner, entry_name)
+
+    async def _create(self, owner: Owner, entry_name: str, template_name: str) -> ResourceClaim:
+        template = await self._template(owner.metadata.namespace, template_name)
+        api_version = self._access.api_version(type(owner).__name__)
+        try:
+            created = await self._access.create(
+                CLAIM, owner.metadata.namespace, claim_body(owner, entry_name, template, api_version)
+            )
+        except ApiError as error:
+            self._parts.metrics.count(CLAIMS_GENERATED, "failure")
+            if isinstance(error, ApiUnavailable):
+                self._unsure.add(owner.uid)
+            raise
+        assert isinstance(created, ResourceClaim)
+        self._parts.metrics.count(CLAIMS_GENERATED, "success")
+        logger.info("claim created from its template", extra=fields(claim=created.key))
+        return created
+
+    async def _template(self, namespace: str, name: str) -> dict[str, Any]:
+        """The raw template: read once per version, as the model leaves out what it does not know (cp C-24)."""
+        key = f"{namespace}/{name}"
+        known = self._cluster.templates.get(key)
+        if known is None:
+            self._templates.pop(key, None)
+            raise InvalidClaim(
+                "",
+                f'resource claim template "{name}": resourceclaimtemplate.resource.k8s.io "{name}" not found',
+            )
+        check_template(known, self._parts.features)
+        cached = self._templates.get(key)
+        if cached is not None and cached[0] == known.metadata.resource_version:
+            return cached[1]
+        try:
+            raw = await self._access.raw(TEMPLATE, namespace, name)
+        except ApiNotFound as error:
+            raise InvalidClaim("", f'resource claim template "{name}": {error}') from error
+        self._templates[key] = (raw["metadata"]["resourceVersion"], raw)
+        return raw
