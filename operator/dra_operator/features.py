@@ -51,6 +51,22 @@ DEFAULT_1_37 = Features(
 )
 """What a Kubernetes 1.37 control plane runs with by default (real-control-plane, section 4)."""
 
+ON_SINCE: dict[str, int | None] = {
+    "DRAAdminAccess": 34,
+    "DRAConsumableCapacity": 36,
+    "DRADerivedAttributes": None,
+    "DRADeviceBindingConditions": 36,
+    "DRADeviceCompatibilityGroups": None,
+    "DRADeviceTaints": 36,
+    "DRAFractionalCapacityRange": 37,
+    "DRAListTypeAttributes": None,
+    "DRAOptionalNodeOperations": None,
+    "DRAPartitionableDevices": 36,
+    "DRAPrioritizedList": 34,
+    "DRAResourceClaimDeviceStatus": 34,
+}
+"""Gate → the minor version of Kubernetes from which on it is on by default; None: in none so far (cp G-1)."""
+
 PLAIN_NAMES: dict[str, str] = {
     "DRAAdminAccess": "admin access",
     "DRAConsumableCapacity": "consumable capacity",
@@ -73,6 +89,19 @@ def feature_name(gate: str) -> str:
     """A feature as users are told of it: `consumable capacity (DRAConsumableCapacity)`."""
     plain = PLAIN_NAMES.get(gate)
     return f"{plain} ({gate})" if plain else gate
+
+
+def off_by_default(minor: int) -> dict[str, str]:
+    """What a server of Kubernetes 1.`minor` has switched off unless it was told otherwise, of what 1.37 has on: gate → words.
+
+    Whether somebody has switched it on cannot be asked. The allocator need not know: a server that has a feature off keeps its fields
+    off the objects (cp V-7), so nothing asks for it.
+    """
+    later = {gate: since for gate, since in ON_SINCE.items() if since is not None and since > minor}
+    return {
+        gate: f"{PLAIN_NAMES.get(gate, gate)}: off by default before Kubernetes 1.{since}"
+        for gate, since in later.items()
+    }
 
 
 NOT_BUILT: frozenset[str] = frozenset(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from dra_operator.controllers.remover import Remover
 from dra_operator.errors import ApiForbidden, ApiNotFound
 from dra_operator.kube.api import Api
-from dra_operator.kube.kinds import KINDS
+from dra_operator.kube.discovery import look
 from dra_operator.kube.listing import Listing, list_all
 from dra_operator.kube.reader import Reader
 from dra_operator.kube.writer import Writer
@@ -71,6 +71,7 @@ async def give_back(
             error,
         )
         return 1
+    await look(api)  # rules may be there in an older version only
     remover = Remover(
         Reader(api), Writer(api, settings.max_writes), partial(_list, api), settings.settle_seconds
     )
@@ -122,7 +123,7 @@ async def _delete_gate_binding(api: Api) -> None:
 
 
 async def _list(api: Api, kind: str) -> Listing:
-    return await list_all(api, KINDS[kind])
+    return await list_all(api, api.kinds[kind])
 
 
 def _tell(remover: Remover, started: Sequence[RawMeta]) -> int:

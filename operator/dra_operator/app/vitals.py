@@ -18,6 +18,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from dra_operator import __version__
+from dra_operator.features import off_by_default
 from dra_operator.kube.feeds import RESTART_REASONS
 from dra_operator.metrics import (
     BUILD_INFO,
@@ -126,6 +127,7 @@ class Vitals:
             "unsynced": self._unsynced(),
             "refusedWrites": self.refused.current(),
             "notServed": {kind.name: kind.remedy for kind in self.served.missing},
+            "offByDefault": {} if self.served.minor is None else off_by_default(self.served.minor),
             "kinds": {kind: self._kind(kind) for kind in self._fed()},
             "controllers": {loop.name: len(loop.queue) for loop in self.loops}
             if self.progress.working

@@ -6,6 +6,7 @@ Discovery documents are read per group and version, as kubectl does for a known 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,18 @@ class _ResourceList(msgspec.Struct, frozen=True):
 
 class _Version(msgspec.Struct, frozen=True, rename="camel"):
     git_version: str = "unknown"
+    minor: str = ""
+    emulation_minor: str = ""
+
+    @property
+    def behaves_as(self) -> int | None:
+        """The minor version whose feature gates and APIs the server has; vendors write `34+`."""
+        found = re.match(r"\d+", self.emulation_minor or self.minor)
+        return int(found[0]) if found else None
+
+    def __str__(self) -> str:
+        emulates = self.emulation_minor not in {"", self.minor}
+        return f"{self.git_version} as 1.{self.emulation_minor}" if emulates else self.git_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +53,37 @@ class Served:
     """What was found.
 
     Attributes:
-        server_version: e.g. `v1.37.2`.
+        server_version: e.g. `v1.37.2`; `v1.37.2 as 1.35` of a server that behaves as an older one.
         kinds: those of the wanted kinds that are served, by name, in the best version that is.
         missing: the others; only optional ones, with what to do about it in their `remedy`.
+        minor: the minor version as which the server behaves; None if it does not tell.
     """
 
     server_version: str
     kinds: dict[str, Kind]
     missing: tuple[Kind, ...] = ()
+    minor: int | None = None
 
 
 async def discover(api: Api, wanted: Iterable[Kind] = tuple(KINDS.values())) -> Served:
+    """As `look`, for what cannot do without the required kinds.
+
+    Raises:
+        ApiNotServed: a required kind is not served; names all of them and what to do.
+        ApiError: the server cannot be asked.
+    """
+    served = await look(api, wanted)
+    if any(kind.required for kind in served.missing):
+        raise ApiNotServed(
+            _complaint(served.server_version, [kind for kind in served.missing if kind.required])
+        )
+    return served
+
+
+async def look(api: Api, wanted: Iterable[Kind] = tuple(KINDS.values())) -> Served:
     """Find out which kinds are served in a version that we speak; requests of this `api` use that version from then on.
 
     Raises:
-        ApiNotServed: a required kind is not; names all of them and what to do.
         ApiError: the server cannot be asked.
     """
     kinds = tuple(wanted)
@@ -71,9 +100,7 @@ async def discover(api: Api, wanted: Iterable[Kind] = tuple(KINDS.values())) -> 
     api.kinds = {**api.kinds, **served}
     missing = tuple(kind for kind in kinds if kind.name not in served)
     version = await _server_version(api)
-    if any(kind.required for kind in missing):
-        raise ApiNotServed(_complaint(version, [kind for kind in missing if kind.required]))
-    return Served(version, served, missing)
+    return Served(str(version), served, missing, version.behaves_as)
 
 
 async def _plurals(api: Api, root: str) -> frozenset[str]:
@@ -88,10 +115,10 @@ async def _plurals(api: Api, root: str) -> frozenset[str]:
     return frozenset(resource.name for resource in found.resources)
 
 
-async def _server_version(api: Api) -> str:
+async def _server_version(api: Api) -> _Version:
     answer = await api.request("GET", "/version")
     try:
-        return msgspec.json.decode(answer.body, type=_Version).git_version
+        return msgspec.json.decode(answer.body, type=_Version)
     except msgspec.DecodeError as error:
         raise ApiUnavailable(f"GET /version: not a Kubernetes API server: {error}") from error
 

@@ -125,6 +125,7 @@ KINDS: dict[str, Kind] = {
             feed="kopf",
             required=False,
             remedy=_NO_RULES,
+            older=("v1beta2", "v1alpha3"),
         ),
         Kind(
             "PodGroup",

@@ -22,8 +22,10 @@ def resources(*names: str) -> Reply:
     return Reply({"kind": "APIResourceList", "resources": [{"name": name, "kind": "x"} for name in names]})
 
 
-def serve(server: Scripted, dra: list[str] | None, ours: list[str] | None) -> None:
-    server.on("GET", "/version", Reply({"gitVersion": "v1.37.2"}))
+def serve(
+    server: Scripted, dra: list[str] | None, ours: list[str] | None, told: dict[str, str] | None = None
+) -> None:
+    server.on("GET", "/version", Reply({"gitVersion": "v1.37.2"} if told is None else told))
     server.on("GET", "/api/v1", resources(*CORE))
     if dra is not None:
         server.on("GET", "/apis/resource.k8s.io/v1", resources(*dra))
@@ -62,6 +64,39 @@ async def test_a_kind_is_spoken_in_the_best_version_that_is_served(server: Scrip
     assert served.kinds["PodGroup"].api_version == "scheduling.k8s.io/v1alpha3"
     assert metadata_of(await Reader(api).get("PodGroup", "default", "train")).name == "train"
     assert Writer(api).api_version("PodGroup") == "scheduling.k8s.io/v1alpha3"
+
+
+async def test_taint_rules_are_spoken_in_the_version_that_an_older_server_was_told_to_serve(
+    server: Scripted, api: Api
+) -> None:
+    """Cp G-3: v1beta2 in 1.36, v1alpha3 before; with v1 they would be said not to be served."""
+    serve(server, DRA, ["allocationpolicies"])
+    server.on("GET", "/apis/resource.k8s.io/v1beta2", resources("devicetaintrules"))
+    served = await discover(api)
+
+    assert served.kinds["DeviceTaintRule"].api_version == "resource.k8s.io/v1beta2"
+    assert Writer(api).api_version("DeviceTaintRule") == "resource.k8s.io/v1beta2"
+
+
+@pytest.mark.parametrize(
+    ("told", "version", "minor"),
+    [
+        ({"gitVersion": "v1.37.2", "minor": "37"}, "v1.37.2", 37),
+        ({"gitVersion": "v1.34.1-gke.5", "minor": "34+"}, "v1.34.1-gke.5", 34),
+        ({"gitVersion": "v1.37.2", "minor": "37", "emulationMinor": "37"}, "v1.37.2", 37),
+        ({"gitVersion": "v1.37.2", "minor": "37", "emulationMinor": "35"}, "v1.37.2 as 1.35", 35),
+        ({}, "unknown", None),
+        ({"gitVersion": "v1.37.2", "minor": "x"}, "v1.37.2", None),
+    ],
+)
+async def test_a_server_behaves_as_the_version_that_it_emulates(
+    server: Scripted, api: Api, told: dict[str, str], version: str, minor: int | None
+) -> None:
+    """Gates and APIs follow the emulated version (real-control-plane, section 9)."""
+    serve(server, DRA, ["allocationpolicies"], told)
+    served = await discover(api)
+
+    assert (served.server_version, served.minor) == (version, minor)
 
 
 async def test_missing_kinds_are_named_with_the_remedy(server: Scripted, api: Api) -> None:
