@@ -1,59 +1,147 @@
-"""An older Kubernetes: 1.36 serves no DeviceTaintRules by default, so nothing keeps kube-scheduler off our pools, and we say so."""
+"""The older versions of Kubernetes that are supported: the same binary behaves as each of them (real-control-plane, section 9).
+
+None of them serves DeviceTaintRules by default, so nothing keeps kube-scheduler off our pools, and we say so.
+"""
 
 from __future__ import annotations
 
+import json
+import urllib.request
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.fleet import Fleet, conditions
-from tests.e2e.harness.cluster import Options
-from tests.e2e.harness.objects import claim_template, exactly, pod, policy
-from tests.e2e.harness.operator_process import OperatorProcess, install
+from tests.e2e.fleet import Fleet, claims_of, conditions
+from tests.e2e.harness.cluster import ControlPlane, Options
+from tests.e2e.harness.objects import claim, claim_template, exactly, pod, policy
+from tests.e2e.harness.operator_process import ROOT, OperatorProcess, install
 from tests.e2e.harness.plugin import ENABLED, open_workspace, shared_control_plane
+from tests.e2e.harness.waiting import wait_until
 from tests.e2e.operator_fixtures import DEFAULT_FLAGS
 from tests.e2e.operator_log import complaints, told_on_failure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
+    from typing import Any
 
-OLDER = Options(emulated_version="1.36")
-
-
-@pytest.fixture
-def fleet(request: pytest.FixtureRequest) -> Iterator[Fleet]:
-    """One node with two devices, a template for one, and an operator that has just started."""
-    plane = shared_control_plane(request.session, OLDER)
-    rights = install(plane)
-    with (
-        told_on_failure(request.session) as running,
-        OperatorProcess.start(plane, rights, *DEFAULT_FLAGS) as started,
-    ):
-        running.append(started)
-        for workspace in open_workspace(plane, request, labels=ENABLED):
-            made = Fleet.of(workspace)
-            made.plain(2)
-            workspace.apply(claim_template("one-gpu", exactly("gpu", made.name("gpu"))))
-            yield made
-    assert complaints(started.log_text()) == []
+GATE = "dra-operator.io/allocate"
+GATE_POLICY_SINCE = 36
+"""MutatingAdmissionPolicies are served by default from then on; before, users write the gate."""
 
 
-def test_pods_are_served_and_the_policy_says_what_is_missing(fleet: Fleet) -> None:
-    """No rule, so no settling; the shipped gate, claims, write protocol and rights are those of 1.37."""
+@dataclass(frozen=True, slots=True)
+class Older:
+    """An older Kubernetes with an operator, one node with two devices, a template for one."""
+
+    minor: int
+    plane: ControlPlane
+    rights: Path
+    fleet: Fleet
+    operators: list[OperatorProcess]
+
+    @property
+    def operator(self) -> OperatorProcess:
+        """The one that runs."""
+        return self.operators[-1]
+
+    @property
+    def gates(self) -> tuple[str, ...]:
+        """What users have to write."""
+        return () if self.minor >= GATE_POLICY_SINCE else (GATE,)
+
+    def readiness(self) -> dict[str, Any]:
+        """The detail of `/readyz`."""
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(f"{self.operator.url}/readyz", timeout=5) as answer:
+            return dict(json.load(answer))
+
+    def restart(self) -> None:
+        """The operator is killed, and another one starts."""
+        self.operator.kill()
+        self.operators.append(OperatorProcess.start(self.plane, self.rights, *DEFAULT_FLAGS))
+
+
+@pytest.fixture(params=[34, 35, 36], ids=lambda minor: f"1.{minor}")
+def older(request: pytest.FixtureRequest) -> Iterator[Older]:
+    """See `Older`."""
+    minor = request.param
+    plane = shared_control_plane(request.session, Options(emulated_version=f"1.{minor}"))
+    folders = () if minor >= GATE_POLICY_SINCE else (ROOT / "crds", ROOT / "manifests" / "base")
+    rights = install(plane, *folders)
+    with told_on_failure(request.session) as running:
+        running.append(OperatorProcess.start(plane, rights, *DEFAULT_FLAGS))
+        try:
+            for workspace in open_workspace(plane, request, labels=ENABLED):
+                made = Fleet.of(workspace)
+                made.plain(2)
+                workspace.apply(claim_template("one-gpu", exactly("gpu", made.name("gpu"))))
+                yield Older(minor, plane, rights, made, running)
+        finally:
+            running[-1].stop()
+        assert [line for started in running for line in complaints(started.log_text())] == []
+
+
+def test_the_smoke_set(older: Older) -> None:
+    """What the version lacks is told; both ways in, a shared claim, a restart and the end of pods are as on 1.37."""
+    told_what_is_missing(older)
+    served_by_both_ways(older)
+    shared_and_released_over_a_restart(older)
+
+
+def told_what_is_missing(older: Older) -> None:
+    """In the policy's status and in `/readyz` (issue: features that the server lacks)."""
+    fleet = older.fleet
     name = fleet.name("policy")
-    fleet.workspace.apply(
-        policy(name, {"driver": fleet.name("gpu")}),
-        pod("train", templates={"gpu": "one-gpu"}),
-    )
-    fleet.running("train")
+    fleet.workspace.apply(policy(name, {"driver": fleet.name("gpu")}))
     told = fleet.workspace.kubectl.until(
         "allocationpolicy", name, lambda found: "Ready" in conditions(found), "told of"
     )
-
     assert {name: conditions(told)[name] for name in ("Ready", "Enforced", "Settling")} == {
         "Ready": ("True", "NotEnforced"),
         "Enforced": ("False", "TaintRulesNotServed"),
         "Settling": ("False", "Settled"),
     }
-    (claim,) = fleet.workspace.kubectl.get_all("resourceclaims")
-    assert "dra-operator.io/allocated" in claim["metadata"]["annotations"]
+    detail = older.readiness()
+    assert detail["kubernetes"].endswith(f" as 1.{older.minor}")
+    assert "DeviceTaintRule" in detail["notServed"]
+    assert ("DRADeviceTaints" in detail["offByDefault"]) == (older.minor < 36)
+    assert "DRAFractionalCapacityRange" in detail["offByDefault"]
+
+
+def served_by_both_ways(older: Older) -> None:
+    """One device each: through the gate, kube-scheduler binds; by the scheduler's name, we do."""
+    fleet = older.fleet
+    fleet.workspace.apply(
+        pod("gated", templates={"gpu": "one-gpu"}, gates=older.gates),
+        pod("named", templates={"gpu": "one-gpu"}, schedulerName="dra-operator"),
+    )
+    fleet.running("gated", "named")
+    kubectl = fleet.workspace.kubectl
+    for name in ("gated", "named"):
+        (made,) = claims_of(kubectl, name)
+        assert "dra-operator.io/allocated" in made["metadata"]["annotations"]
+        assert made["status"]["allocation"]["allocationTimestamp"]
+    kubectl.delete("pods", "gated", "named")
+    wait_until(lambda: not kubectl.get_all("resourceclaims"), "the claims of both pods gone")
+
+
+def shared_and_released_over_a_restart(older: Older) -> None:
+    """Two pods on one claim; the operator is killed; a third waits until both devices are free again, and gets its own."""
+    fleet = older.fleet
+    kubectl = fleet.workspace.kubectl
+    fleet.workspace.apply(
+        claim("shared", exactly("gpu", fleet.name("gpu"), count=2)),
+        pod("a", claims={"gpu": "shared"}, gates=older.gates),
+        pod("b", claims={"gpu": "shared"}, gates=older.gates),
+    )
+    fleet.running("a", "b")
+    older.restart()
+    fleet.workspace.apply(pod("third", templates={"gpu": "one-gpu"}, gates=older.gates))
+    fleet.told("third", "AllocationFailed")
+    kubectl.delete("pods", "a", "b")
+    fleet.running("third")
+    left = kubectl.get("resourceclaim", "shared")
+    assert "allocation" not in left.get("status", {})
+    assert left["metadata"].get("finalizers", []) == []

@@ -33,16 +33,17 @@ _START_TIMEOUT = 60.0  # seconds; the first lists of an empty cluster take one
 _GRACE = 30.0  # as terminationGracePeriodSeconds in the Deployment
 
 
-def install(control_plane: ControlPlane, folder: Path = ROOT / "manifests") -> Path:
+def install(control_plane: ControlPlane, *folders: Path) -> Path:
     """Applies the shipped manifests (may be called again) and returns a kubeconfig with exactly the shipped rights.
 
     Args:
         control_plane: Where to.
-        folder: A kustomization with them and more, such as components.
+        folders: Kustomizations with them, or part of them, or with more, such as components; `manifests` if there is none.
     """
     kubectl = control_plane.kubectl
-    shipped = yaml.safe_load_all(kubectl.run("kustomize", str(folder)))
-    kubectl.apply([document for document in shipped if document["kind"] != "Deployment"])
+    for folder in folders or (ROOT / "manifests",):
+        shipped = yaml.safe_load_all(kubectl.run("kustomize", str(folder)))
+        kubectl.apply([document for document in shipped if document["kind"] != "Deployment"])
     kubectl.wait(POLICY_CRD, "condition=Established")
     return control_plane.service_account(NAMESPACE, ACCOUNT)
 

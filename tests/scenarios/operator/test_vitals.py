@@ -122,6 +122,7 @@ async def test_without_taint_rules_the_remedy_is_told_and_the_policy_named() -> 
             "notEnforced": {"gpus": "TaintRulesNotServed"},
         }
         assert body["notServed"] == {"DeviceTaintRule": KINDS["DeviceTaintRule"].remedy}
+        assert body["offByDefault"] == {}  # the embedded server is a 1.37
 
 
 async def test_missing_rights_are_the_reason_with_the_remedy() -> None:
