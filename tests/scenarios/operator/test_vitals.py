@@ -36,7 +36,12 @@ STOCK = ("claims", "binding", "kubelet")
 ENOUGH = 10**6
 """Times that a fault strikes: always."""
 
-SILENT_AT_REST = {"rejected_objects", "reconcile_errors", "claims_generated"}
+SILENT_AT_REST = {
+    "rejected_objects",
+    "reconcile_errors",
+    "claims_generated",
+    "binding_conditions_wait_duration_seconds",
+}
 """Rows whose series appear only with what a good day does not bring (or another mode does)."""
 
 
