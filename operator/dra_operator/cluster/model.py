@@ -214,6 +214,10 @@ class Cluster:
         """What is spoken for on a node by pods bound, placed or pinned there."""
         return self._usage.of(node_name)
 
+    def usage_ahead(self, node_name: str, pod: Pod) -> NodeUsage:
+        """What is spoken for on a node before a pod that is to be placed, by pods nominated to it, too."""
+        return self._usage.ahead(node_name, pod)
+
     def place(self, pod_uid: str, node_name: str) -> None:
         """Count a pod on a node until it is bound, done or gone, or `unplace` is called."""
         self._usage.place(pod_uid, node_name)

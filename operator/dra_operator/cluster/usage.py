@@ -98,6 +98,7 @@ class UsageIndex:
         self._placed: dict[str, str] = {}
         self._node_of: dict[str, str] = {}
         self._nodes: dict[str, _Tally] = {}
+        self._nominated: dict[str, dict[str, Pod]] = {}
 
     def of(self, node_name: str) -> NodeUsage:
         """The usage of a node; nothing for names that no pod is on."""
@@ -115,6 +116,20 @@ class UsageIndex:
         if new is not None:
             self._pods[new.uid] = new
             self._count(new)
+
+    def ahead(self, node_name: str, pod: Pod) -> NodeUsage:
+        """The usage of a node as a pod finds it that is to be placed: with the pods that are nominated to run there and come before it.
+
+        A scheduler nominates a pod to a node where it makes room for it. kube-scheduler counts those of the same or a higher priority.
+        """
+        nominated = self._nominated.get(node_name)
+        others = [other for other in nominated.values() if _is_ahead(other, pod)] if nominated else []
+        if not others:
+            return self.of(node_name)
+        tally = _Tally()
+        for other in others:
+            tally.add(other)
+        return _together(self.of(node_name), tally.usage())
 
     def place(self, pod_uid: str, node_name: str) -> None:
         """Count a pod on a node before it is bound there. Nothing happens if the pod is gone, done or bound."""
@@ -139,8 +154,15 @@ class UsageIndex:
         if node_name:
             self._node_of[pod.uid] = node_name
             self._nodes.setdefault(node_name, _Tally()).add(pod)
+        elif pod.status.nominated_node_name and not pod.is_done:
+            self._nominated.setdefault(pod.status.nominated_node_name, {})[pod.uid] = pod
 
     def _discount(self, pod_uid: str) -> None:
+        known = self._pods.get(pod_uid)
+        if known is not None and known.status.nominated_node_name in self._nominated:
+            self._nominated[known.status.nominated_node_name].pop(pod_uid, None)
+            if not self._nominated[known.status.nominated_node_name]:
+                del self._nominated[known.status.nominated_node_name]
         node_name = self._node_of.pop(pod_uid, "")
         if node_name and self._nodes[node_name].remove(pod_uid):
             del self._nodes[node_name]
@@ -179,6 +201,17 @@ class _Tally:
             ports = sorted(chain.from_iterable(self._ports.values()))
             self._usage = NodeUsage(requested, len(self._ports), tuple(ports))
         return self._usage
+
+
+def _is_ahead(other: Pod, pod: Pod) -> bool:
+    return other.uid != pod.uid and other.spec.priority >= pod.spec.priority
+
+
+def _together(one: NodeUsage, other: NodeUsage) -> NodeUsage:
+    names = sorted({*one.requested, *other.requested})
+    zero = Quantity(0)
+    requested = {name: one.requested.get(name, zero) + other.requested.get(name, zero) for name in names}
+    return NodeUsage(requested, one.pods + other.pods, (*one.ports, *other.ports))
 
 
 def _container_requests(pod: Pod) -> dict[str, int]:

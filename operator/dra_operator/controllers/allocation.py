@@ -56,7 +56,9 @@ if TYPE_CHECKING:
     from dra_operator.cluster import Change
     from dra_operator.placement import Outcome, Placer
 
+    from .clock import Timer
     from .commit import Committer
+    from .lineup import Rank
     from .parts import Parts
     from .readiness import Readiness, Verdict
     from .workqueue import WorkQueue
@@ -104,6 +106,7 @@ class AllocationController:
         self._parts = parts
         self._cluster = parts.cluster
         self.queue = queue
+        queue.rank_by(self._rank)
         self._placer = placer
         self._committer = committer
         self.waiting = Waiting()
@@ -111,13 +114,14 @@ class AllocationController:
         self._failures = Failures(parts.clock)
         self._patience = Patience(parts.clock)
         self._readiness = readiness
-        self._is_waking = False
+        self._waking: Timer | None = None
+        self._first_priority: int | None = None
         self._attempts: Counter[str] = Counter()
         self._scheduled = PodScheduled(parts.access, parts.clock)
 
     def start(self) -> None:
-        """The model is synced: look at every pod that may need us, by priority and age; half-done attempts are finished on the way."""
-        for pod in sorted(self._cluster.pods.values(), key=_order):
+        """The model is synced: look at every pod that may need us; half-done attempts are finished on the way."""
+        for pod in self._cluster.pods.values():
             self._notice(pod)
         self._parts.clock.call_later(REMIND, self._remind)
 
@@ -126,7 +130,7 @@ class AllocationController:
         subject = change.new or change.old
         if isinstance(subject, Pod):
             self._pod_changed(change, subject)
-            if _was_resized(change):
+            if _was_resized(change) or _left_its_nomination(change):
                 self.wake()
         elif isinstance(subject, ResourceClaim):
             self._claim_changed(change, subject.key)
@@ -135,9 +139,10 @@ class AllocationController:
 
     def wake(self) -> None:
         """Something changed that may help: look at all waiting pods again, soon, together."""
-        if not self._is_waking:
-            self._is_waking = True
-            self._parts.clock.call_later(BATCH, self._wake_now)
+        if self._waking is None:
+            self._waking = self._parts.clock.call_later(BATCH, self._wake_now)
+            pods = map(self._cluster.pods.get, self.waiting)
+            self._first_priority = max((pod.spec.priority for pod in pods if pod), default=None)
 
     async def reconcile(self, pod_key: str) -> None:
         """One pass over a pod.
@@ -151,6 +156,10 @@ class AllocationController:
         pod = self._cluster.pods.get(pod_key)
         if pod is None:
             self.waiting.drop(pod_key)
+            return
+        if self._is_outranked(pod):
+            self.queue.add(pod_key)
+            self._wake_now()
             return
         if self._committer.is_bound(pod) and not await self._concerns_us(pod):
             return
@@ -167,6 +176,19 @@ class AllocationController:
             await self._release(pod, answer)
         else:
             await self._leave(pod, answer)
+
+    def _is_outranked(self, pod: Pod) -> bool:
+        """Whether pods of a higher priority wait, and what may help them has happened: what has come free is theirs first."""
+        if self._waking is None or self._first_priority is None or pod.spec.node_name:
+            return False
+        return pod.spec.priority < self._first_priority
+
+    def _rank(self, pod_key: str) -> Rank:
+        """Who is next: bound pods, which the kubelet waits for; then by priority, then by age, as in kube-scheduler's queue."""
+        pod = self._cluster.pods.get(pod_key)
+        if pod is None or pod.spec.node_name:
+            return 0, 0, ""
+        return 1, -pod.spec.priority, pod.metadata.creation_timestamp or ""
 
     def _attempt(self, pod: Pod) -> str:
         """A short name for this attempt to serve the pod: the beginning of its uid, and its number since the start."""
@@ -419,6 +441,8 @@ class AllocationController:
         state = f"{verdict or 'waits'}{', told' if message else ''}"
         pending = (claim.key for claim in claims_of(self._cluster, pod) if not claim.is_allocated)
         news = self.waiting.put(pod.key, reason, state, pending)
+        if self._waking is not None:
+            self._first_priority = max(pod.spec.priority, self._first_priority or pod.spec.priority)
         if news:
             self._parts.metrics.count(ALLOCATIONS, result)
         if message and news:
@@ -488,10 +512,11 @@ class AllocationController:
         self._parts.clock.call_later(REMIND, self._remind)
 
     def _wake_now(self) -> None:
-        self._is_waking = False
+        if self._waking is not None:
+            self._waking.cancel()
+            self._waking = None
         self._failures.something_changed()
-        pods = [self._cluster.pods[key] for key in self.waiting if key in self._cluster.pods]
-        for pod in sorted(pods, key=_order):
+        for pod in filter(None, map(self._cluster.pods.get, tuple(self.waiting))):
             # A pod whose write failed had a plan: no change of the cluster helps it, and its own failure is what wakes the others.
             if not self.queue.is_resting(pod.key):
                 self.queue.add(pod.key)
@@ -502,11 +527,6 @@ def _way(pod: Pod) -> str:
     if pod.spec.node_name:
         return "bound"
     return "gate" if pod.gate_names else "scheduler"
-
-
-def _order(pod: Pod) -> tuple[int, str, str]:
-    """Who is next, as in kube-scheduler's queue: the higher priority, then the older pod."""
-    return -pod.spec.priority, pod.metadata.creation_timestamp or "", pod.key
 
 
 def _lasts(answer: object) -> bool:
@@ -527,6 +547,14 @@ def _says_nothing_new(change: Change) -> bool:
         msgspec.structs.replace(new.metadata, resource_version=old.metadata.resource_version) == old.metadata
     )
     return same_meta and msgspec.structs.replace(new.status, conditions=old.status.conditions) == old.status
+
+
+def _left_its_nomination(change: Change) -> bool:
+    """Whether room that was kept for a pod on a node is kept there no longer (its binding says that by itself)."""
+    old, new = change.old, change.new
+    if not isinstance(old, Pod) or not isinstance(new, Pod) or not old.status.nominated_node_name:
+        return False
+    return old.status.nominated_node_name != new.status.nominated_node_name
 
 
 def _was_resized(change: Change) -> bool:

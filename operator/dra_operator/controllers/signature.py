@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def signature(pod: Pod, work: Allocate) -> bytes:
     """Equal for pods that only differ in names; empty for pods that are like no other.
 
-    Pods with an allocated claim, or bound to a node, are bound to something of their own; so are those that devices failed.
+    Pods with an allocated claim, or bound or nominated to a node, have something of their own; so are those that devices failed.
     """
-    if work.allocated or work.bound_node or work.avoid:
+    if work.allocated or work.bound_node or work.avoid or pod.status.nominated_node_name:
         return b""
     spec = msgspec.structs.replace(pod.spec, resource_claims=())
     sides = [[_plain(claim.spec) for claim in claims] for claims in (work.ours, work.theirs)]

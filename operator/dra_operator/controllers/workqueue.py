@@ -3,19 +3,23 @@
 A key added any number of times while it waits gives one pass; added while it is processed, one more pass afterwards, never
 two at the same time (dirty and processing sets, as in client-go). Failures back off per key, exponentially with jitter, whatever
 a failing pass itself changed; a change from elsewhere brings the next look forward, within bounds. Keys leave in the order in
-which they came, so callers decide on fairness by the order in which they add.
+which they came, or by a rank that the caller gives them.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from typing import TYPE_CHECKING
 
 from dra_operator.kube.timing import Backoff
 
+from .lineup import Lineup
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .clock import Clock, Timer
+    from .lineup import Rank
 
 
 EARLIEST = 0.125
@@ -33,14 +37,13 @@ class WorkQueue:
     def __init__(self, clock: Clock, backoff: Backoff | None = None) -> None:
         self._clock = clock
         self._backoff = backoff or Backoff()
-        self._order: deque[str] = deque()
+        self._line = Lineup(clock)
         self._dirty: set[str] = set()
         self._processing: set[str] = set()
         self._timers: dict[str, tuple[float, Timer]] = {}
         self._failures: dict[str, int] = {}
         self._resting: dict[str, float] = {}
         self._undecided: set[str] = set()
-        self._since: dict[str, float] = {}
         self._waited: dict[str, float] = {}
         self._ready = asyncio.Event()
         self._closed = False
@@ -48,6 +51,10 @@ class WorkQueue:
     def __len__(self) -> int:
         """Keys that wait now, those with a timer not counted."""
         return len(self._dirty)
+
+    def rank_by(self, rank: Callable[[str], Rank]) -> None:
+        """Have keys leave by rank, and only among equals as they came; before the first one comes."""
+        self._line.rank_by(rank)
 
     @property
     def clock(self) -> Clock:
@@ -61,8 +68,8 @@ class WorkQueue:
 
     @property
     def oldest(self) -> float:
-        """Seconds that the next key has waited for its pass; 0 when none waits."""
-        return self._clock.monotonic() - self._since[self._order[0]] if self._order else 0.0
+        """Seconds for which the key has waited that came first; 0 when none waits."""
+        return self._line.oldest
 
     def waited(self, key: str) -> float:
         """Seconds that a key that is processed had waited before."""
@@ -136,17 +143,17 @@ class WorkQueue:
         Raises:
             QueueClosed: the queue was closed; keys that still waited are dropped.
         """
-        while not self._order:
+        while not self._line:
             if self._closed:
                 raise QueueClosed
             self._ready.clear()
             await self._ready.wait()
         if self._closed:
             raise QueueClosed
-        key = self._order.popleft()
+        key, waited = self._line.pop()
         self._dirty.discard(key)
         self._processing.add(key)
-        self._waited[key] = self._clock.monotonic() - self._since.pop(key)
+        self._waited[key] = waited
         return key
 
     def done(self, key: str) -> None:
@@ -165,8 +172,7 @@ class WorkQueue:
         self._ready.set()
 
     def _push(self, key: str) -> None:
-        self._order.append(key)
-        self._since[key] = self._clock.monotonic()
+        self._line.push(key)
         self._ready.set()
 
     def _stop_resting(self, key: str) -> None:

@@ -19,11 +19,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
-    from dra_operator.model import DeviceId, DeviceSubRequest, ExactDeviceRequest, PoolId, ResourceClaim
+    from dra_operator.model import DeviceId, DeviceSubRequest, ExactDeviceRequest, Pod, PoolId, ResourceClaim
 
     from .census import Census, Fits, SliceFit
 
 ALL_MODE = "All"
+
+
+def nominated_first(names: Sequence[str], pod: Pod) -> Sequence[str]:
+    """The nodes to try in order; before all the one that somebody has nominated the pod to, if it is among them."""
+    nominated = pod.status.nominated_node_name
+    if not nominated or nominated not in names:
+        return names
+    return [nominated, *(name for name in names if name != nominated)]
 
 
 @dataclass(frozen=True, slots=True)

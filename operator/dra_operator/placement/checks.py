@@ -68,7 +68,7 @@ class NodeChecks:
         """Why the node cannot take the pod now, claims aside; None if it can."""
         if self._is_bound:
             return None
-        usage = self._cluster.node_usage(node.name)
+        usage = self._cluster.usage_ahead(node.name, self._pod)
         found = node_reason(self._pod, self._demand, node, usage, self._dra_resources)
         return found or first_reason(self._filters, node)
 

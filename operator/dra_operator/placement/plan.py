@@ -18,7 +18,7 @@ from dra_operator.errors import CelCompileError, CelError, FeatureUnsupported, I
 from dra_operator.features import DEFAULT_1_37
 from dra_operator.model import OWNED_TAINT
 
-from .candidates import needs_of
+from .candidates import needs_of, nominated_first
 from .census import Census, Wish
 from .checks import NodeChecks
 from .diagnosis import Diagnosis
@@ -173,7 +173,7 @@ class Placer:
         # Only kube-scheduler makes claims for extended resources: of a pod that it never looks at, no class serves one.
         extended = frozenset[str]() if pod.names_us else self._dra_resources
         checks = NodeChecks(pod, self._cluster, extended, work.allocated, is_bound=is_bound)
-        for node in filter(None, map(self._cluster.nodes.get, names)):
+        for node in filter(None, map(self._cluster.nodes.get, nominated_first(names, pod))):
             try:
                 return _try_node(checks, work, markets, node)
             except NodeError as error:

@@ -239,6 +239,52 @@ async def test_changed_figures_wait_for_their_turn_and_other_words_come_at_once(
         await here.until(lambda: here.node_of("big") == "m9")
 
 
+# --- who is next
+
+
+async def test_what_comes_free_goes_to_the_highest_priority_that_waits_also_before_pods_that_come_then() -> (
+    None
+):
+    async with world(*STOCK, objects=(node("n1", cpu="1"), policy())) as here:
+        here.add(bound("first", cpu="1"))
+        await here.until(lambda: here.node_of("first"))
+        here.add(bound("low", cpu="1", priority=1), bound("high", cpu="1", priority=1000))
+        await here.until(lambda: all(here.messages("AllocationFailed", name) for name in ("low", "high")))
+        await here.settle_but_timers()
+        delete(here, "first")
+        here.add(bound("late", cpu="1", priority=10))
+        for expected, others in (("high", ("low", "late")), ("late", ("low",))):
+            await here.until(
+                lambda: any(here.node_of(name) for name in ("low", "high", "late") if name in here.pods)
+            )
+            await here.settle_but_timers()
+            assert here.node_of(expected)
+            assert not any(here.node_of(name) for name in others)
+            await here.delete("pod", expected)
+
+
+async def test_a_pod_goes_to_the_node_it_was_nominated_to_and_others_leave_it_room() -> None:
+    nodes = (node("n1", cpu="2"), node("n2", cpu="2"))
+    async with World(*STOCK, settle_seconds=0.0) as here:
+        here.add(
+            *nodes,
+            policy(),
+            bound("big", cpu="2", priority=5),
+            pod("stranger", gates=(), cpu="2", priority=3, schedulerName="x"),
+        )
+        await here.patch("pod", "big", {"status": {"nominatedNodeName": "n2"}}, "status")
+        await here.patch("pod", "stranger", {"status": {"nominatedNodeName": "n1"}}, "status")
+        here.add(bound("small", cpu="1", priority=1))
+        await here.start()
+        await here.until(lambda: here.node_of("big"))
+        assert here.node_of("big") == "n2"
+        await here.until(lambda: here.messages("AllocationFailed", "small"))
+        await here.settle_but_timers()
+        await here.patch("pod", "stranger", {"status": {"nominatedNodeName": None}}, "status")
+        await here.until(lambda: here.node_of("small"))
+        assert here.node_of("small") == "n1"
+
+
 # --- conflicts, lost answers, crashes
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
@@ -12,6 +12,9 @@ from dra_operator.model import GATE
 from dra_operator.quantity import Quantity
 
 from .build import pod
+
+if TYPE_CHECKING:
+    from dra_operator.model import Pod
 
 
 def amounts(**texts: str) -> dict[str, Quantity]:
@@ -214,3 +217,50 @@ class TestNodeUsage:
         cluster.apply("ADDED", pod("p", 1, pinned("n1", containers=[container(cpu="1")])))
 
         assert cluster.node_usage("n1") == NodeUsage(amounts(cpu="1"), 1)
+
+
+# --- pods that somebody has nominated to a node
+
+
+def nominated(name: str, node: str, priority: int = 0, version: int = 1, **status: Any) -> Pod:
+    spec = {"containers": [container(cpu="2")], "priority": priority}
+    return pod(name, version, spec, {"nominatedNodeName": node, **status}, uid=name)
+
+
+@pytest.mark.parametrize(("priority", "counts"), [(0, False), (5, True), (9, True)])
+def test_a_nominated_pod_counts_for_pods_that_come_after_it(priority: int, *, counts: bool) -> None:
+    """kube-scheduler does so for those of the same or a higher priority."""
+    cluster = Cluster()
+    cluster.apply("ADDED", nominated("big", "n1", priority))
+    mine = pod("mine", 1, {"priority": 5}, uid="mine")
+
+    assert cluster.node_usage("n1") == NodeUsage()
+    assert cluster.usage_ahead("n1", mine) == (NodeUsage(amounts(cpu="2"), 1) if counts else NodeUsage())
+
+
+def test_a_nomination_does_not_count_for_the_pod_itself_nor_twice_once_it_is_there() -> None:
+    cluster = Cluster()
+    big = nominated("big", "n1")
+    cluster.apply("ADDED", big)
+    other = pod("other", uid="other")
+
+    assert cluster.usage_ahead("n1", big) == NodeUsage()
+    cluster.place("big", "n1")
+    assert cluster.usage_ahead("n1", other) == NodeUsage(amounts(cpu="2"), 1)
+    cluster.unplace("big")
+    assert cluster.usage_ahead("n1", other) == NodeUsage(amounts(cpu="2"), 1)
+
+
+@pytest.mark.parametrize("end", ["moved", "done", "gone"])
+def test_a_nomination_ends_with_the_pod_or_its_word(end: str) -> None:
+    cluster = Cluster()
+    big = nominated("big", "n1")
+    cluster.apply("ADDED", big)
+    if end == "gone":
+        cluster.apply("DELETED", big)
+    elif end == "done":
+        cluster.apply("MODIFIED", nominated("big", "n1", version=2, phase="Failed"))
+    else:
+        cluster.apply("MODIFIED", nominated("big", "n2", version=2))
+
+    assert cluster.usage_ahead("n1", pod("other", uid="other")) == NodeUsage()

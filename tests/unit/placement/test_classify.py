@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec.structs import replace
 
-from dra_operator.model import GATE, PodStatus, ResourceClaim, ResourceClaimTemplate, from_object, to_object
+from dra_operator.model import (
+    GATE,
+    SCHEDULER_NAME,
+    PodStatus,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    from_object,
+    to_object,
+)
 from dra_operator.placement import Allocate, Ignore, Refuse, Release, Wait
 
 from .build import (
@@ -31,6 +39,7 @@ from .build import (
 
 if TYPE_CHECKING:
     from dra_operator.cluster import Cluster
+    from dra_operator.model import Pod
 
 
 def world() -> Cluster:
@@ -503,3 +512,81 @@ def test_classification_changes_nothing_that_it_was_given(cluster: Cluster) -> N
     placer(cluster).classify(pod("p", "c"))
 
     assert from_object(ResourceClaim, before) == cluster.claims["ns/c"]
+
+
+# --- pods that name us as their scheduler
+
+
+def ours(name: str = "p", *claims: str, **more: Any) -> Pod:
+    return pod(name, *claims, **{"gates": (), "schedulerName": SCHEDULER_NAME, **more})
+
+
+def test_a_pod_of_our_scheduler_name_is_placed_with_claims_or_without(cluster: Cluster) -> None:
+    wanted = claim("c")
+    cluster.apply("ADDED", wanted)
+
+    assert placer(cluster).classify(ours()) == Allocate()
+    assert placer(cluster).classify(ours("p", "c")) == Allocate(ours=(wanted,))
+
+
+def test_it_is_not_placed_twice(cluster: Cluster) -> None:
+    assert placer(cluster).classify(ours(nodeName="n1")) == Ignore()
+    assert placer(cluster).classify(ours(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})) == Ignore()
+
+
+def test_our_gate_is_only_taken_off(cluster: Cluster) -> None:
+    cluster.apply("ADDED", claim("c"))
+
+    assert placer(cluster).classify(ours("p", "c", gates=(GATE,))) == Release(to_us=True)
+    assert placer(cluster).classify(ours(gates=(GATE,))) == Release(to_us=True)
+
+
+@pytest.mark.parametrize("gates", [("x.com/a",), (GATE, "x.com/a")], ids=" ".join)
+def test_at_gates_of_others_it_waits(cluster: Cluster, gates: tuple[str, ...]) -> None:
+    answer = placer(cluster).classify(ours(gates=gates))
+
+    assert isinstance(answer, Wait)
+    assert answer.reason == "OtherGates"
+    assert "x.com/a" in answer.message
+
+
+def test_claims_of_kube_schedulers_are_refused_until_they_are_allocated(cluster: Cluster) -> None:
+    """Nobody would allocate them: kube-scheduler never looks at the pod. Once another pod has had it done, they are as good as ours."""
+    cluster.apply("ADDED", claim("nic", exactly("nic", "nic")))
+    answer = placer(cluster).classify(ours("p", "nic"))
+
+    assert isinstance(answer, Refuse)
+    assert (answer.reason, answer.claim) == ("ClaimNotOurs", "ns/nic")
+    assert f"{NIC}/n1" in answer.message
+
+    done = allocated("done", f"{NIC}/n1/nic-0", on="n1", reserved=("somebody",))
+    cluster.apply("ADDED", done)
+    assert placer(cluster).classify(ours("p", "done")) == Allocate(allocated=(done,), reserve=(done,))
+
+
+def test_a_claim_that_asks_for_nothing_is_ours_as_nobody_else_looks_at_the_pod(cluster: Cluster) -> None:
+    empty = claim("empty")
+    empty = replace(empty, spec=replace(empty.spec, devices=replace(empty.spec.devices, requests=())))
+    cluster.apply("ADDED", empty)
+
+    assert placer(cluster).classify(pod("p", "empty")) == Release()
+    assert placer(cluster).classify(ours("p", "empty")) == Allocate(ours=(empty,))
+
+
+def test_what_is_not_evaluated_keeps_it_with_the_way_out(cluster: Cluster) -> None:
+    spread = [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}]
+    answer = placer(cluster).classify(ours(topologySpreadConstraints=spread))
+
+    assert isinstance(answer, Refuse)
+    assert answer.reason == "ConstraintNotEvaluated"
+    assert "leave spec.schedulerName out" in answer.message
+
+
+def test_a_bound_pod_of_our_name_is_a_bound_pod_to_those_that_share_its_claim(cluster: Cluster) -> None:
+    """It needs the claim on its node; the one that waits must not have it elsewhere."""
+    cluster.apply("ADDED", claim("c"))
+    cluster.apply("ADDED", ours("there", "c", nodeName="n1"))
+
+    answer = placer(cluster).classify(ours("p", "c"))
+    assert isinstance(answer, Wait)
+    assert answer.reason == "BoundConsumer"
