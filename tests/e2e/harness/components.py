@@ -43,6 +43,7 @@ class Options:
     Attributes:
         controllers: kube-controller-manager's `--controllers` list.
         disabled_scheduler_plugins: Switched off at every extension point, for example `DynamicResources`.
+        scheduler_extender: URL of an extender that filters nodes after kube-scheduler's own filters; empty for none.
         qps: Client rate limit of kube-controller-manager and kube-scheduler. The default of 20 in kube-controller-manager
             would cap claim generation at 10 pods a second and slow its start down by 5 s.
         emulated_version: Kubernetes minor version whose features and APIs all three components offer, for example `1.36`.
@@ -57,6 +58,7 @@ class Options:
 
     controllers: tuple[str, ...] = ("*",)
     disabled_scheduler_plugins: tuple[str, ...] = ()
+    scheduler_extender: str = ""
     qps: int = 5000
     emulated_version: str | None = None
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
@@ -161,7 +163,7 @@ def scheduler_configuration(layout: Layout) -> str:
     profile: dict[str, Any] = {"schedulerName": "default-scheduler"}
     if disabled:
         profile["plugins"] = {"multiPoint": {"disabled": disabled}}
-    document = {
+    document: dict[str, Any] = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "leaderElection": {"leaderElect": False},
@@ -172,6 +174,8 @@ def scheduler_configuration(layout: Layout) -> str:
         },
         "profiles": [profile],
     }
+    if url := options.scheduler_extender:
+        document["extenders"] = [{"urlPrefix": url, "filterVerb": "filter", "nodeCacheCapable": True}]
     return json.dumps(document, indent=1)
 
 

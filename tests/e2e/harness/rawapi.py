@@ -57,7 +57,7 @@ class RawApi:
     def _send(
         self, method: str, path: str, body: Object | None = None, content_type: str = "application/json"
     ) -> Object:
-        connection = http.client.HTTPSConnection(self._place, context=self._context, timeout=TIMEOUT)
+        connection = self._connection()
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": content_type}
         try:
             connection.request(method, path, json.dumps(body) if body is not None else None, headers)
@@ -66,7 +66,31 @@ class RawApi:
         except http.client.HTTPException as error:  # cut off in the middle of an answer
             raise ConnectionError(f"{method} {path}: {error!r}") from error
         finally:
-            connection.close()
+            self._done_with(connection)
         if answer.status >= http.client.BAD_REQUEST:
             raise RawApiError(f"{method} {path}", answer.status, str(found.get("message")))
         return found
+
+    def _connection(self) -> http.client.HTTPSConnection:
+        return http.client.HTTPSConnection(self._place, context=self._context, timeout=TIMEOUT)
+
+    def _done_with(self, connection: http.client.HTTPSConnection) -> None:
+        connection.close()
+
+
+class SteadyRawApi(RawApi):
+    """One connection for all requests, for one thread that sends hundreds: a handshake costs more than most answers."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        super().__init__(kubeconfig)
+        self._kept = super()._connection()
+
+    def close(self) -> None:
+        """Ends the connection; a later request opens it again."""
+        self._kept.close()
+
+    def _connection(self) -> http.client.HTTPSConnection:
+        return self._kept
+
+    def _done_with(self, connection: http.client.HTTPSConnection) -> None:
+        pass
