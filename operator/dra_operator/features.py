@@ -106,7 +106,6 @@ def off_by_default(minor: int) -> dict[str, str]:
 
 NOT_BUILT: frozenset[str] = frozenset(
     {
-        "admin_access",
         "compatibility_groups",
         "consumable_capacity",
         "derived_attributes",

@@ -56,8 +56,10 @@ def test_every_case_says_which_rule_it_tells() -> None:
 
 def test_a_case_of_an_unbuilt_feature_is_skipped_and_named(compiler: SelectorCompiler) -> None:
     lines: list[str] = []
-    tally = run([decode_case({**RAW, "requiredFeatures": ["DRAAdminAccess"]}, "x")], compiler, lines.append)
-    assert tally.lines() == ["skipped cases need: DRAAdminAccess", "0 passed, 0 failed, 1 skipped"]
+    tally = run(
+        [decode_case({**RAW, "requiredFeatures": ["DRAConsumableCapacity"]}, "x")], compiler, lines.append
+    )
+    assert tally.lines() == ["skipped cases need: DRAConsumableCapacity", "0 passed, 0 failed, 1 skipped"]
     assert lines == []
 
 
@@ -73,15 +75,19 @@ def test_a_gate_that_is_merely_on_does_not_skip(compiler: SelectorCompiler) -> N
 def test_inputs_that_use_an_unbuilt_feature_skip(compiler: SelectorCompiler) -> None:
     request = {
         "name": "r",
-        "exactly": {"deviceClassName": "k", "allocationMode": "ExactCount", "adminAccess": True},
+        "exactly": {
+            "deviceClassName": "k",
+            "allocationMode": "ExactCount",
+            "capacity": {"requests": {"m": "1"}},
+        },
     }
     raw = {
         **RAW,
-        "features": {"AdminAccess": True},
+        "features": {"ConsumableCapacity": True},
         "classes": [{"metadata": {"name": "k"}}],
         "claims": [{"metadata": {"name": "c"}, "spec": {"devices": {"requests": [request]}}}],
     }
-    assert verdict(decode_case(raw, "x"), compiler) == Verdict(needs=frozenset({"DRAAdminAccess"}))
+    assert verdict(decode_case(raw, "x"), compiler) == Verdict(needs=frozenset({"DRAConsumableCapacity"}))
 
 
 def test_a_wrong_answer_fails_with_a_line(compiler: SelectorCompiler) -> None:

@@ -20,7 +20,6 @@ PCIE_ROOT = "resource.kubernetes.io/pcieRoot"
 CONSUMABLE = "consumable capacity (DRAConsumableCapacity)"
 PARTITIONABLE = "partitionable devices (DRAPartitionableDevices)"
 BINDING = "its driver, or what attaches the device, to report that in status.devices of the claim"
-ADMIN = "admin access (DRAAdminAccess)"
 VF = "sriovnetwork.k8snetworkplumbingwg.io"
 
 
@@ -266,8 +265,8 @@ EXAMPLE = (
     ),
     Case(
         "example/admin-access.yaml", "gpus", "a monitor of all GPUs",
-        _refused("monitor", 1, ADMIN, "request gpus"), ADMIN,
-        {"resource.kubernetes.io/admin-access": "true"},
+        (Serves("monitor", {"gpus": 2}),),
+        labels={"resource.kubernetes.io/admin-access": "true"},
     ),
     Case(
         "example/shared-capacity.yaml", "shared", "parts of a GPU by memory and compute",
@@ -338,8 +337,8 @@ OTHERS = (
     ),
     Case(
         "intel/monitor.yaml", "gpus", "a monitor of all GPUs that tolerates all taints",
-        _refused("monitor", 1, ADMIN, "request gpus"), ADMIN,
-        {"resource.kubernetes.io/admin-access": "true"},
+        (Serves("monitor", {"gpus": 4}),),
+        labels={"resource.kubernetes.io/admin-access": "true"},
     ),
     Case(
         "sriov/aligned.yaml", "vfs", "a virtual function and a GPU on one PCIe root",

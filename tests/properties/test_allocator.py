@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from dra_operator.cel.interface import Selector
 
-ON = Features(prioritized_list=True, device_taints=True)
+ON = Features(admin_access=True, prioritized_list=True, device_taints=True)
 NODE = from_object(Node, {"metadata": {"name": "n"}})
 MATCHED = "d0/numa"
 
@@ -119,7 +119,8 @@ def claims(draw: st.DrawFn, name: str) -> dict[str, Any]:
     requests: list[dict[str, Any]] = []
     for index in range(draw(st.integers(1, 2))):
         if draw(st.booleans()):
-            requests.append({"name": f"r{index}", "exactly": draw(entries())})
+            looks_only = draw(st.sampled_from([{}, {}, {"adminAccess": False}, {"adminAccess": True}]))
+            requests.append({"name": f"r{index}", "exactly": {**draw(entries()), **looks_only}})
         else:
             alternatives = [{"name": f"s{k}", **draw(entries())} for k in range(draw(st.integers(1, 3)))]
             requests.append({"name": f"r{index}", "firstAvailable": alternatives})
@@ -212,8 +213,7 @@ def vectors(problem: Problem) -> Iterator[list[list[tuple[str, Any, tuple[Known,
 
 
 def allowed(problem: Problem, made: list[list[tuple[str, Any, tuple[Known, ...]]]]) -> bool:
-    used = [known.id for claim in made for _, _, chosen in claim for known in chosen]
-    if len(set(used)) < len(used) or problem.allocated.intersection(used):
+    if not free(problem, made):
         return False
     tolerated = all(
         not known.device.taints or entry.tolerations
@@ -222,6 +222,20 @@ def allowed(problem: Problem, made: list[list[tuple[str, Any, tuple[Known, ...]]
         for known in chosen
     )
     return tolerated and all(map(constrained, problem.claims, made))
+
+
+def free(problem: Problem, made: list[list[tuple[str, Any, tuple[Known, ...]]]]) -> bool:
+    """Nobody takes what is taken; admin access takes it all the same, but never twice in a claim (alloc S-11…S-13)."""
+    anybody = set(problem.allocated)
+    for claim in made:
+        same: set[DeviceId] = set()
+        for _, entry, chosen in claim:
+            for known in chosen:
+                if known.id in (same if getattr(entry, "admin_access", None) else anybody):
+                    return False
+                same.add(known.id)
+                anybody.add(known.id)
+    return True
 
 
 def constrained(claim: ResourceClaim, made: list[tuple[str, Any, tuple[Known, ...]]]) -> bool:

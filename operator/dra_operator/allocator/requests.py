@@ -47,6 +47,7 @@ class Wanted:
         number: devices to take.
         members: for allocationMode All, positions in the view's candidates (alloc R-5); None for ExactCount.
         constraints: those of the claim that apply to it, in order.
+        is_admin: whether it only looks at devices, whoever uses them (alloc R-8, S-12).
     """
 
     report: RequestRef
@@ -58,6 +59,7 @@ class Wanted:
     tolerations: tuple[DeviceToleration, ...]
     matcher: Matcher
     constraints: tuple[Constraint, ...] = ()
+    is_admin: bool = False
 
     @property
     def is_all(self) -> bool:
@@ -190,6 +192,7 @@ class Reader:
             device_class=device_class,
             tolerations=entry.tolerations,
             matcher=matcher,
+            is_admin=bool(getattr(entry, "admin_access", None)),
         )
 
     def _check_entry(self, claim: ResourceClaim, entry: AnyRequest, path: str, label: str) -> DeviceClass:

@@ -58,7 +58,7 @@ def build(
 
 
 def _device_result(entry: Taken, features: Features) -> DeviceRequestAllocationResult:
-    """One entry (alloc O-2…O-6)."""
+    """One entry (alloc O-2…O-6); `adminAccess` is there only when true (O-4)."""
     wanted, candidate = entry
     device = candidate.device
     binding = features.device_binding_and_status
@@ -67,6 +67,7 @@ def _device_result(entry: Taken, features: Features) -> DeviceRequestAllocationR
         driver=candidate.id.driver,
         pool=candidate.id.pool,
         device=candidate.id.device,
+        admin_access=True if wanted.is_admin else None,
         tolerations=wanted.tolerations,
         binding_conditions=(device.binding_conditions or ()) if binding else (),
         binding_failure_conditions=(device.binding_failure_conditions or ()) if binding else (),

@@ -106,17 +106,17 @@ class Judge:
 
     def _judge(self, wanted: Wanted, position: int) -> Rejection | None:
         candidate = self._view.candidates[position]
-        if candidate.id in self._inputs.allocated.devices:
+        if candidate.id in self._inputs.allocated.devices and not wanted.is_admin:
             return Rejection(Why.IN_USE)
         if not wanted.is_all:
             refusal = not_selectable(self._inputs.features, self._view, wanted.matcher, position)
             if refusal is not None:
                 return refusal
-        if refusal := self._tainted(wanted, candidate) or self._gated(candidate):
+        if refusal := self._tainted(wanted, candidate) or self._gated(candidate, wanted):
             return refusal
         return Rejection(Why.AVOIDED) if candidate.id in self._inputs.avoided else None
 
-    def _gated(self, candidate: Candidate) -> Rejection | None:
+    def _gated(self, candidate: Candidate, wanted: Wanted) -> Rejection | None:
         """Features that are off (alloc S-15.2) or not built."""
         features = self._inputs.features
         if gate := device_needs(features, candidate.slice_, candidate.device):
@@ -125,7 +125,7 @@ class Judge:
             return Rejection(Why.GATE_OFF, gate_of("partitionable_devices"))
         if self._options.upstream_experimental and candidate.slice_.spec.skip_node_operations:
             return Rejection(Why.GATE_OFF, gate_of("optional_node_operations"))
-        if features.consumable_capacity and candidate.id in self._shared:
+        if features.consumable_capacity and candidate.id in self._shared and not wanted.is_admin:
             return Rejection(Why.IN_USE, "shares of it")
         return None
 
@@ -163,7 +163,7 @@ class Search:
         self._reporter = reporter
         self._listening = reporter is not SILENT
         self._stack: list[Alternatives | Devices] = []
-        self._in_flight: set[DeviceId] = set()
+        self._in_flight: dict[DeviceId, list[int]] = {}  # the claims of this call that took it
         self._too_many_in = -1
         self.taken: list[list[Taken]] = [[] for _ in claims]
         self.steps = 0
@@ -275,17 +275,23 @@ class Search:
     def _take(self, choice: Devices, position: int) -> bool:
         """Take the device, or leave everything as it was (alloc S-15, S-20)."""
         wanted, candidate = choice.wanted, self._candidates[position]
-        if candidate.id in self._in_flight:
-            refusal: Rejection | None = _TAKEN
+        refusal: Rejection | None
+        if self._is_taken(choice, candidate.id):
+            refusal = _TAKEN
         else:
             refusal = self._judge.refusal(wanted, position) or self._constrain(choice, candidate)
         if refusal is not None:
             if self._listening:
                 self._reporter.rejected(wanted.report, candidate.id, refusal)
             return False
-        self._in_flight.add(candidate.id)
+        self._in_flight.setdefault(candidate.id, []).append(choice.claim)
         self.taken[choice.claim].append(Taken(wanted, candidate))
         return True
+
+    def _is_taken(self, choice: Devices, device: DeviceId) -> bool:
+        """Whether this call took the device already: for any claim, but admin access minds its own claim only (alloc S-11, S-12)."""
+        claims = self._in_flight.get(device)
+        return claims is not None and (not choice.wanted.is_admin or choice.claim in claims)
 
     def _constrain(self, choice: Devices, candidate: Candidate) -> Rejection | None:
         for index, constraint in enumerate(choice.wanted.constraints):
@@ -310,7 +316,10 @@ class Search:
 
     def _give_back(self, choice: Devices) -> None:
         wanted, candidate = self.taken[choice.claim].pop()
-        self._in_flight.discard(candidate.id)
+        claims = self._in_flight[candidate.id]
+        claims.remove(choice.claim)
+        if not claims:
+            del self._in_flight[candidate.id]
         for constraint in reversed(wanted.constraints):
             constraint.remove()
         if self._listening:

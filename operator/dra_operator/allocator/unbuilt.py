@@ -67,8 +67,6 @@ def request_needs(
 def _request_switches(
     features: Features, request: ExactDeviceRequest | DeviceSubRequest
 ) -> Iterator[tuple[str, str]]:
-    if features.admin_access and getattr(request, "admin_access", None):
-        yield "admin_access", "adminAccess"
     if features.consumable_capacity and request.capacity is not None:
         yield "consumable_capacity", "capacity"
     if features.derived_attributes and request.derived_attributes:

@@ -83,7 +83,6 @@ def test_devices_that_draw_on_counters_and_name_their_nodes() -> None:
 @pytest.mark.parametrize(
     ("more", "gate"),
     [
-        ({"adminAccess": True}, "DRAAdminAccess"),
         ({"capacity": {"requests": {"m": "1"}}}, "DRAConsumableCapacity"),
     ],
 )
@@ -92,10 +91,6 @@ def test_a_request_that_needs_it_is_refused_by_name(more: dict[str, Any], gate: 
     with pytest.raises(FeatureUnsupported, match=f"{path}: request r: {gate} is not supported yet") as caught:
         allocate(inputs([gpus(make.device("a"))]), claim(request("r", **more)))
     assert caught.value.feature == gate
-
-
-def test_admin_access_false_is_an_ordinary_request() -> None:
-    assert allocate(inputs([gpus(make.device("a"))]), claim(request("r", adminAccess=False))) == [["a"]]
 
 
 def test_an_alternative_that_needs_it_is_not_passed_over() -> None:
@@ -134,4 +129,4 @@ def test_list_values_under_a_constraint_with_the_gate_on() -> None:
 
 def test_what_is_wrong_with_the_claim_comes_first() -> None:
     with pytest.raises(InvalidClaim, match="missing"):
-        allocate(inputs([]), claim(request("r", adminAccess=True), request("q", "missing")))
+        allocate(inputs([]), claim(request("r", capacity={"requests": {"m": "1"}}), request("q", "missing")))

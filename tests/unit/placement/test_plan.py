@@ -384,7 +384,7 @@ def test_a_device_that_uses_a_feature_not_built_is_no_candidate() -> None:
 
 
 def test_a_request_for_a_feature_not_built_is_refused(cluster: Cluster) -> None:
-    cluster.apply("ADDED", claim("c", exactly(adminAccess=True)))
+    cluster.apply("ADDED", claim("c", exactly(capacity={"requests": {"m": "1"}})))
 
     found = placer(cluster).decide(pod("p", "c"))
 
