@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.e2e.fleet import gates, is_running
 from tests.e2e.harness.audit import find_problems
@@ -67,10 +67,10 @@ def template(fleet: Fleet, word: str = "gpu") -> Object:
     return claim_template(TEMPLATE, exactly("gpu", fleet.name(word)))
 
 
-def arrive(fleet: Fleet, count: int, prefix: str = "pod") -> None:
-    """So many pods of the template at once, by one `kubectl create`."""
+def arrive(fleet: Fleet, count: int, prefix: str = "pod", **spec: Any) -> None:
+    """So many pods of the template at once, by one `kubectl create`; `spec` holds further fields of each."""
     fleet.workspace.kubectl.create(
-        [pod(f"{prefix}-{number:03}", templates={"gpu": TEMPLATE}) for number in range(count)]
+        [pod(f"{prefix}-{number:03}", templates={"gpu": TEMPLATE}, **spec) for number in range(count)]
     )
 
 

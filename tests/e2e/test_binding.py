@@ -1,0 +1,163 @@
+"""Pods that name the operator as their scheduler, on a real control plane: allocated for and bound by it, beside kube-scheduler.
+
+No gate, no pin; the namespaces are not enabled, so that no admission policy has a say.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.e2e.fleet import Fleet, conditions, is_unschedulable
+from tests.e2e.harness.audit import problems
+from tests.e2e.harness.objects import claim, claim_template, device, exactly, node, pod
+from tests.e2e.harness.waiting import wait_until
+
+if TYPE_CHECKING:
+    from tests.e2e.fleet import Object
+    from tests.e2e.harness.workspace import Workspace
+
+OURS = "dra-operator"
+
+
+def bound(name: str, **how: Any) -> Object:
+    """A pod for the operator to bind."""
+    return pod(name, **{"schedulerName": OURS, **how})
+
+
+def asking(cpu: str) -> list[Object]:
+    """Containers that ask for so much."""
+    return [{"name": "main", "image": "registry.test/workload:1", "resources": {"requests": {"cpu": cpu}}}]
+
+
+@pytest.fixture
+def fleet(ungated: Workspace) -> Fleet:
+    """Two nodes with two devices each, in pools of the operator's."""
+    made = Fleet.of(ungated)
+    made.plain(2, nodes=2)
+    made.own("gpu")
+    ungated.apply(claim_template("one-gpu", exactly("gpu", made.name("gpu"))))
+    return made
+
+
+def test_a_pod_is_bound_with_its_device_and_told_as_kube_scheduler_tells_it(fleet: Fleet) -> None:
+    fleet.workspace.apply(bound("train", templates={"gpu": "one-gpu"}))
+
+    (served,) = fleet.running("train")
+
+    assert served["spec"]["nodeName"] == fleet.node()
+    assert "affinity" not in served["spec"]
+    assert conditions(served)["PodScheduled"] == ("True", "")
+    assert fleet.devices("train") == {"gpu": ["gpu-0"]}
+    assert fleet.told("train", "Scheduled") == (
+        f"Successfully assigned {fleet.workspace.namespace}/train to {fleet.node()}"
+    )
+    assert problems(fleet.workspace.kubectl, fleet.workspace.namespace) == []
+
+
+def test_bound_and_gated_pods_share_a_claim(fleet: Fleet) -> None:
+    """One allocation; whoever comes later follows it to its node, by either way in."""
+    kubectl = fleet.workspace.kubectl
+    fleet.workspace.apply(
+        claim("shared", exactly("gpu", fleet.name("gpu"))), bound("a", claims={"gpu": "shared"})
+    )
+    fleet.running("a")
+    fleet.workspace.apply(
+        bound("b", claims={"gpu": "shared"}),
+        pod("c", claims={"gpu": "shared"}, gates=["dra-operator.io/allocate"]),
+    )
+    served = fleet.running("a", "b", "c")
+
+    assert {found["spec"]["nodeName"] for found in served} == {fleet.node()}
+    consumers = kubectl.get("resourceclaim", "shared")["status"]["reservedFor"]
+    assert {entry["name"] for entry in consumers} == {"a", "b", "c"}
+
+
+def test_a_pod_that_waits_says_so_as_autoscalers_read_it_and_goes_when_it_can(fleet: Fleet) -> None:
+    kubectl = fleet.workspace.kubectl
+    big = claim_template("two-gpus", exactly("gpu", fleet.name("gpu"), count=2))
+    fleet.workspace.apply(
+        big, *(bound(f"big-{number}", templates={"gpu": "two-gpus"}) for number in range(3))
+    )
+    waiting = wait_until(
+        lambda: [found for found in kubectl.get_all("pods") if is_unschedulable(found)], "one waits"
+    )
+    (name,) = (found["metadata"]["name"] for found in waiting)
+
+    told = next(item for item in waiting[0]["status"]["conditions"] if item["type"] == "PodScheduled")
+    assert told["message"] == fleet.told(name, "AllocationFailed")
+    assert "0/" in told["message"]
+    described = kubectl.run("describe", "pod", name)
+    assert "PodScheduled" in described
+    assert told["message"][:60] in described
+
+    others = {f"big-{number}" for number in range(3)} - {name}
+    kubectl.delete("pod", others.pop())
+    (served,) = fleet.running(name)
+    assert conditions(served)["PodScheduled"] == ("True", "")
+
+
+def test_a_pod_with_a_claim_of_kube_schedulers_stays_with_the_reason(fleet: Fleet) -> None:
+    """Also one that is shared: as soon as another pod has had it allocated, it is followed to its node."""
+    kubectl = fleet.workspace.kubectl
+    fleet.publish("nic", fleet.node(1), [device("nic-0")])
+    fleet.workspace.apply(
+        claim("theirs", exactly("nic", fleet.name("nic"))), bound("ours", claims={"nic": "theirs"})
+    )
+
+    assert "ResourceClaim" in fleet.told("ours", "ClaimNotOurs")
+    waiting = kubectl.until("pod", "ours", lambda found: "PodScheduled" in conditions(found), "told")
+    assert conditions(waiting)["PodScheduled"] == ("False", "SchedulerError")
+
+    fleet.workspace.apply(pod("stock", claims={"nic": "theirs"}))
+    served = fleet.running("ours", "stock")
+    assert {found["spec"]["nodeName"] for found in served} == {fleet.node(1)}
+    consumers = kubectl.get("resourceclaim", "theirs")["status"]["reservedFor"]
+    assert {entry["name"] for entry in consumers} == {"ours", "stock"}
+
+
+def test_gates_hold_it_too(fleet: Fleet) -> None:
+    """Ours is only taken off; the API server lets nobody bind while another's is there."""
+    kubectl = fleet.workspace.kubectl
+    fleet.workspace.apply(
+        bound("mine", templates={"gpu": "one-gpu"}, gates=["dra-operator.io/allocate"]),
+        bound("other", templates={"gpu": "one-gpu"}, gates=["example.com/quota"]),
+    )
+    (served,) = fleet.running("mine")
+    assert "affinity" not in served["spec"]
+
+    fleet.told("other", "OtherGates")
+    assert conditions(kubectl.get("pod", "other"))["PodScheduled"] == ("False", "SchedulingGated")
+    kubectl.patch("pod", "other", {"spec": {"schedulingGates": None}})
+    fleet.running("other")
+
+
+def test_beside_kube_scheduler_on_the_same_nodes_no_cpu_is_given_twice(ungated: Workspace) -> None:
+    """Each fills the nodes further that the other has begun to fill, with pods without claims; what is full for one is full for both."""
+    fleet = Fleet.of(ungated)
+    here = {"corner": fleet.suffix}
+    ungated.apply(*(node(fleet.node(number), labels=here, cpu="4") for number in range(2)))
+    ungated.nodes_ready(fleet.node(0), fleet.node(1))
+    how: dict[str, Any] = {"containers": asking("1"), "nodeSelector": here}
+
+    stock = [f"stock-{number}" for number in range(3)]
+    ours = [f"ours-{number}" for number in range(4)]
+    ungated.apply(*(pod(name, **how) for name in stock))
+    fleet.running(*stock)
+    ungated.apply(*(bound(name, **how) for name in ours))
+    fleet.running(*ours)
+    ungated.apply(pod("stock-3", **how))
+    served = fleet.running("stock-3", *stock, *ours)
+
+    per_node = [found["spec"]["nodeName"] for found in served]
+    assert sorted(map(per_node.count, set(per_node))) == [4, 4]
+    ungated.apply(pod("stock-late", **how), bound("ours-late", **how))
+    for name in ("stock-late", "ours-late"):
+        ungated.kubectl.until("pod", name, is_unschedulable, "no room for either")
+    ungated.kubectl.delete("pod", "stock-0")
+    wait_until(
+        lambda: [found for found in ungated.kubectl.get_all("pods") if found["spec"].get("nodeName")],
+        "the room of one pod is used again, once",
+        accept=lambda there: len(there) == 8,
+    )
