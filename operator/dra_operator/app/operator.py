@@ -22,7 +22,7 @@ from dra_operator.controllers.claimrelease import ClaimReleaser
 from dra_operator.controllers.claims import ClaimGenerator
 from dra_operator.controllers.clock import SystemClock
 from dra_operator.controllers.commit import Committer
-from dra_operator.controllers.doubles import DoublesWatch
+from dra_operator.controllers.driftwatch import DriftFacts, DriftWatch, Pace
 from dra_operator.controllers.echoes import Echoes
 from dra_operator.controllers.groupclaims import GroupClaimGenerator
 from dra_operator.controllers.ownership import PolicyController
@@ -32,7 +32,7 @@ from dra_operator.controllers.recorder import EventRecorder
 from dra_operator.controllers.settling import Settling
 from dra_operator.controllers.sink import ModelSink
 from dra_operator.controllers.stranded import StrandedWatch
-from dra_operator.controllers.sweeper import Sweeper
+from dra_operator.controllers.sweeper import Nudges, Sweeper
 from dra_operator.controllers.takeover import Takeover
 from dra_operator.controllers.twins import TwinController
 from dra_operator.controllers.worker import Loop
@@ -95,24 +95,26 @@ class Brain:
         readiness = Readiness(parts.clock, settings.binding_timeout_seconds, parts.metrics)
         self.allocation = AllocationController(parts, self._queue(), placer, self.committer, readiness)
         self._add("allocation", self.allocation, settings.max_writes)
-        self._add(
-            "policies",
-            PolicyController(parts, self._queue(), settling, self._in_flight, self.allocation.wake),
-            1,
+        self._policies = PolicyController(
+            parts, self._queue(), settling, self._in_flight, self.allocation.wake
         )
-        self._listeners.append(DoublesWatch(parts).changed)
+        self._add("policies", self._policies, 1)
         for watch in (BystanderWatch(parts, placer, settings.settle_seconds), StrandedWatch(parts)):
             self._starts.append(watch.start)
             self._listeners.append(watch.changed)
-        self._add("sweeper", Sweeper(parts, self._queue(), self.committer, settings.sweep_seconds), 1)
+        releaser = ClaimReleaser(parts, self._queue(), self.committer)
         if settings.generates:
             maker = ClaimMaker(parts)
             self._add(
                 "claims", ClaimGenerator(parts, self._queue(), self.committer, maker), settings.max_writes
             )
             self._add("group-claims", GroupClaimGenerator(parts, self._queue(), maker), settings.max_writes)
-            self._add("release", ClaimReleaser(parts, self._queue(), self.committer), settings.max_writes)
+            self._add("release", releaser, settings.max_writes)
             self._add("twins", TwinController(parts, self._queue(), self.committer), 1)
+        nudges = Nudges(self.allocation.queue.add, self._policies.queue.add, releaser.queue.add)
+        self.drift = self._sweeping(
+            settings, nudges, DriftFacts(self.allocation, placer, parts, rules_served=enforced)
+        )
 
     def start(self, cluster: Cluster) -> None:
         """The model is synced: look at everything once, then follow changes."""
@@ -120,6 +122,17 @@ class Brain:
             begin()
         for listener in self._listeners:
             cluster.on_change(listener)
+
+    def _sweeping(self, settings: Settings, nudges: Nudges, facts: DriftFacts) -> DriftWatch:
+        """What finds drift, and what repairs it."""
+        sweeper = Sweeper(self._parts, self._queue(), self.committer, nudges)
+        pace = Pace(settings.sweep_seconds, settings.report_seconds)
+        watch = DriftWatch(self._parts, facts, pace, sweeper.ripe)
+        sweeper.follow(watch)
+        self.loops.append(Loop("sweeper", sweeper.queue, sweeper.reconcile, self._parts.metrics))
+        self._starts.append(watch.start)
+        self._listeners.append(watch.changed)
+        return watch
 
     def close(self) -> None:
         """Take no more work."""
@@ -210,6 +223,7 @@ class Operator:
             inventory=inventory,
             loops=self.brain.loops,
             waiting=self.brain.allocation.waiting,
+            drift=self.brain.drift,
             progress=self._progress,
         )
 

@@ -25,6 +25,7 @@ from dra_operator.metrics import (
     CLAIMS,
     DEVICES,
     DEVICES_HELD_TWICE,
+    DRIFT,
     EVENTS,
     FEED_AGE,
     KUBERNETES_INFO,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
     from dra_operator.cluster import Cluster
     from dra_operator.controllers.clock import Clock
+    from dra_operator.controllers.driftwatch import DriftWatch
     from dra_operator.controllers.echoes import Echoes
     from dra_operator.controllers.waiting import Waiting
     from dra_operator.controllers.worker import Loop
@@ -91,6 +93,7 @@ class Vitals:
 
     Attributes:
         waiting: pods that cannot be served now.
+        drift: what is left over, lost or given twice.
         loops: the controllers.
         progress: kept by `operator`.
     """
@@ -110,6 +113,7 @@ class Vitals:
     inventory: Inventory
     loops: Sequence[Loop]
     waiting: Waiting
+    drift: DriftWatch
     progress: Progress = field(default_factory=Progress)
 
     # --- ready
@@ -250,6 +254,7 @@ class Vitals:
         metrics.set_all(POOLS, self.inventory.pools())
         metrics.set_all(CLAIMS, self.inventory.claims())
         metrics.set(DEVICES_HELD_TWICE, len(self.cluster.doubles()))
+        metrics.set_all(DRIFT, _by_word(self.drift.standing()))
         metrics.set_all(WAITING_PODS, _by_word(self.waiting.pods_by_reason()))
         metrics.set_all(WAITING_CLAIMS, _by_word(self.waiting.claims_by_reason()))
         metrics.set_all(OBJECTS, _by_word(self.cluster.sizes()))

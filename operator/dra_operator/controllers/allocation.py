@@ -144,6 +144,11 @@ class AllocationController:
             pods = map(self._cluster.pods.get, self.waiting)
             self._first_priority = max((pod.spec.priority for pod in pods if pod), default=None)
 
+    def works_on(self, pod_key: str) -> bool:
+        """Whether an attempt for the pod goes on, is about to, or waits for something that it knows; not one that keeps failing."""
+        goes_on = self.queue.knows(pod_key) and not self.queue.is_resting(pod_key)
+        return goes_on or pod_key in self.waiting or pod_key in self._committer.in_flight
+
     async def reconcile(self, pod_key: str) -> None:
         """One pass over a pod.
 

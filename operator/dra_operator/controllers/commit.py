@@ -256,14 +256,21 @@ class Committer:
             raise
 
     def _check(self, pod: Pod, node: str) -> None:
-        """A last look before the step that cannot be taken back: neither a claim nor the node may be on its way out.
+        """A last look before the step that cannot be taken back: neither a claim nor the node may be on its way out, nor a device given twice.
 
         Raises:
             ApiConflict: plan again; the pod will be told to wait, and what it holds is taken back.
         """
+        twice = {key for holders in self._cluster.doubles().values() for key in holders}
         for entry in self._cluster.claims_of_pod(pod):
             if entry.message:
                 raise ApiConflict(f"pod {pod.key}: {entry.message}", status=409)
+            if (
+                entry.claim_key in twice
+            ):  # the sweeper takes one of them back; sent there, this pod would keep its device (cp I-13)
+                raise ApiConflict(
+                    f"pod {pod.key}: a device of claim {entry.claim_key} is in another claim, too", status=409
+                )
         if node not in self._cluster.nodes:
             raise ApiConflict(f"pod {pod.key}: node {node} is gone", status=409)
 

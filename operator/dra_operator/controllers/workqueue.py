@@ -120,6 +120,10 @@ class WorkQueue:
             self._resting[key] = self._clock.monotonic() + max(delay * EARLIEST, at_least)
         return delay
 
+    def knows(self, key: str) -> bool:
+        """Whether the key waits, is processed, or waits for a point in time."""
+        return key in self._dirty or key in self._processing or key in self._timers
+
     def is_resting(self, key: str) -> bool:
         """Whether the key's last pass failed and its back-off is not over."""
         return key in self._resting

@@ -17,6 +17,9 @@ POD: Final = "Pod"
 CLAIM: Final = "ResourceClaim"
 GROUP: Final = "PodGroup"
 POLICY: Final = "AllocationPolicy"
+RULE: Final = "DeviceTaintRule"
+SLICE: Final = "ResourceSlice"
+NODE: Final = "Node"
 ANY: Final = "any"
 """Objects of every kind that the operator reads."""
 
@@ -69,7 +72,19 @@ EVENTS: Final = {
     "NodeGone": Reason(WARNING),
     "NodeUnknown": Reason(WARNING),
     "AllocatedPastPolicy": Reason(WARNING, (CLAIM,)),
-    "DeviceHeldTwice": Reason(WARNING, (CLAIM,)),
+    "DeviceHeldTwice": Reason(WARNING, (POD, CLAIM)),
+    "DevicesUnpublished": Reason(WARNING, (CLAIM,)),
+    "AllocationUnused": Reason(WARNING, (CLAIM,)),
+    "ConsumerGone": Reason(WARNING, (CLAIM,)),
+    "MarkLeft": Reason(WARNING, (CLAIM,)),
+    "AttemptLeft": Reason(WARNING),
+    "GateUseless": Reason(WARNING),
+    "DeletionStuck": Reason(WARNING, (CLAIM, POLICY)),
+    "PoolStuck": Reason(WARNING, (SLICE,)),
+    "SlicesMissing": Reason(WARNING, (NODE,)),
+    "RuleStray": Reason(WARNING, (RULE,)),
+    "RulesWrong": Reason(WARNING, (POLICY,)),
+    "PolicyUnguarded": Reason(WARNING, (POLICY,)),
     "Unreadable": Reason(WARNING, (ANY,)),
     "Mended": Reason(NORMAL, (POLICY,)),
     "NoPools": Reason(WARNING, (POLICY,)),

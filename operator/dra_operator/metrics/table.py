@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from dra_operator.explain.driftkinds import KINDS as FINDINGS
+
 PREFIX = "dra_operator"
 
 
@@ -59,6 +61,7 @@ LABELS: dict[str, str] = {
     "controller": "name of one of our controllers",
     "driver": f"name of a DRA driver; the first {DRIVER_LIMIT} by name have series of their own, all further ones together are `{OTHER_DRIVERS}`",
     "error": "class name of one of our errors",
+    "finding": "kind of drift: `" + "`, `".join(FINDINGS) + "`",
     "generate_claims": "`true` or `false`",
     "kind": "kind of the Kubernetes API that the operator reads",
     "kopf": "version of Kopf",
@@ -210,6 +213,22 @@ DEVICES_HELD_TWICE = Row(
     "Devices that the allocations of two claims hold; anything but 0 is an accident.",
     initial=((),),
     alert="anything but 0, at once",
+)
+DRIFT = Row(
+    Kind.GAUGE,
+    "drift",
+    "What is left over, lost, stuck or given twice and has been told, by finding; docs/runbook.md explains each.",
+    ("finding",),
+    initial=tuple((name,) for name in FINDINGS),
+    alert="anything but 0 for more than 15 minutes; kubectl dra drift lists the objects",
+)
+DRIFT_REPAIRS = Row(
+    Kind.COUNTER,
+    "drift_repairs",
+    "What was left over or lost and was repaired, by finding.",
+    ("finding",),
+    initial=tuple((name,) for name in FINDINGS),
+    alert="a steady increase: something leaves things behind again and again; the log names the objects",
 )
 OBJECTS = Row(Kind.GAUGE, "model_objects", "Objects in the operator's memory, by kind.", ("kind",))
 
@@ -370,6 +389,8 @@ TABLE: tuple[Row, ...] = (
     POOLS,
     CLAIMS,
     DEVICES_HELD_TWICE,
+    DRIFT,
+    DRIFT_REPAIRS,
     OBJECTS,
     QUEUE_DEPTH,
     QUEUE_DELAYED,

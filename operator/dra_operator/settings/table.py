@@ -180,7 +180,7 @@ TABLE: Final = (
         "sweep_seconds",
         Group.PACE,
         SweepSeconds,
-        "Seconds that an allocation of the operator's without a pod is left before its devices are taken back.",
+        "Seconds that what a crash or a failure left behind, such as an allocation of the operator's without a pod, is left before it is repaired.",
         "Raise it if pods are made again by hand under the same claims and should find their devices.",
     ),
     Setting(
@@ -189,6 +189,13 @@ TABLE: Final = (
         BindingSeconds,
         "Seconds from the allocation on in which a device with binding conditions has to be made ready; then other devices are chosen.",
         "Set it to what kube-scheduler has as bindingTimeout. Raise it if attaching a device takes longer.",
+    ),
+    Setting(
+        "report_seconds",
+        Group.PACE,
+        SweepSeconds,
+        "Seconds that something must have been left over, stuck or missing before it is told by event and metric.",
+        "Raise it if drivers take longer to publish their devices, or pods to end.",
     ),
     Setting(
         "max_writes",

@@ -32,6 +32,7 @@ class Settings:
     settle_seconds: float = 15.0
     sweep_seconds: float = 30.0
     binding_timeout_seconds: float = 600.0
+    report_seconds: float = 300.0
     max_writes: int = 16
     http_host: str = "0.0.0.0"  # noqa: S104 - probes come from the kubelet, scrapes from other pods
     http_port: int = 8080

@@ -187,8 +187,13 @@ async def stir(here: World, operator: Operator, number: int) -> None:
     )
     operator.brain.allocation.wake()
     for controller in operator.brain.loops:
-        for key in (*operator.cluster.pods, *operator.cluster.claims, *operator.cluster.policies):
-            controller.queue.add(key)
+        for about, keys in (
+            ("Pod", operator.cluster.pods),
+            ("ResourceClaim", operator.cluster.claims),
+            ("AllocationPolicy", operator.cluster.policies),
+        ):
+            for key in keys:
+                controller.queue.add(f"{about} {key}" if controller.name == "sweeper" else key)
     await here.settle_but_timers()
 
 

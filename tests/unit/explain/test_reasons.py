@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import dra_operator
 from dra_operator.explain import CONDITIONS, EVENTS, SILENT
+from dra_operator.explain.driftkinds import KINDS as DRIFT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +24,9 @@ KINDS = {
     "group": "PodGroup",
     "claim": "ResourceClaim",
     "policy": "AllocationPolicy",
+    "rule": "DeviceTaintRule",
+    "slice": "ResourceSlice",
+    "node": "Node",
     "any": "any",
 }
 
@@ -74,7 +78,7 @@ def test_what_the_code_says_is_in_the_table() -> None:
 
 
 def test_what_is_in_the_table_the_code_says() -> None:
-    known = literals(SOURCE / "placement") | literals(SOURCE / "controllers")
+    known = literals(SOURCE / "placement") | literals(SOURCE / "controllers") | set(DRIFT)
 
     assert set(EVENTS) - known == set()
     assert SILENT - known == set()
@@ -115,6 +119,14 @@ def test_the_runbook_explains_the_conditions_of_the_table_and_no_others() -> Non
         told.setdefault(kind.strip("`"), {})[status] = tuple(words(reasons))
 
     assert told == CONDITIONS
+
+
+def test_every_kind_of_drift_is_a_reason_and_the_runbook_has_its_row_word_for_word() -> None:
+    told = section("Drift")
+    wanted = [[f"`{row.name}`", row.means, row.repair or "reports it", row.remedy] for row in DRIFT.values()]
+
+    assert set(DRIFT) - set(EVENTS) == set()
+    assert [[cell.removesuffix(" |") for cell in cells] for cells in told] == wanted
 
 
 def test_every_reason_has_a_scenario() -> None:
