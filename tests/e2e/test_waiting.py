@@ -165,11 +165,9 @@ APART: Object = {
 @pytest.mark.parametrize(
     ("field", "spec"),
     [
-        ("spec.affinity.podAntiAffinity", {"affinity": APART}),
-        ("spec.topologySpreadConstraints[0]", {"topologySpreadConstraints": [SPREAD]}),
         ("spec.volumes[0]", {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}),
     ],
-    ids=["anti-affinity", "spread", "volume"],
+    ids=["volume"],
 )
 def test_constraint_that_is_not_evaluated_leaves_the_pod_alone(
     fleet: Fleet, field: str, spec: Object

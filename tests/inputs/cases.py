@@ -177,11 +177,10 @@ NVIDIA = (
     Case(
         "nvidia/mpi-job.yaml", "a100-efa", "workers of an MPI job on different nodes",
         (
-            Serves("launcher", {}),
-            Waits("worker-*", "ConstraintNotEvaluated", (
-                "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution",), 2),
+            Serves("launcher", {}), Serves("worker-*", _PAIR),
+            Waits("worker-*", "AllocationFailed", ("didn't match pod anti-affinity rules",)),
         ),
-        "required inter-pod affinity",
+        "a second node",
     ),
     Case(
         "nvidia/no-such-product.yaml", "a100-efa", "a product that nobody has",

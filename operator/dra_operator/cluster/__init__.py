@@ -5,8 +5,16 @@ Fed by `kube` and `handlers`, read by `placement`, `explain`, `metrics` and the 
 
 from .claims import Unreadable, freed_devices, used_devices
 from .model import Cluster
+from .neighbours import (
+    Crowd,
+    Heads,
+    preferred_affinity,
+    required_affinity,
+    required_anti_affinity,
+)
 from .ownership import rules_changed
 from .podgroups import group_claim_keys
+from .requests import pod_requests
 from .resolution import (
     PodClaim,
     Resolution,
@@ -18,18 +26,25 @@ from .resolution import (
     shared_with_group,
     template_keys,
 )
+from .selectors import NOTHING, AffinityTerm, PodFilter, Selector, selector_of, with_labels
 from .slices import RestrictedSlices, SliceIndex
 from .store import Change
-from .usage import HostPort, NodeUsage, pinned_node, pod_ports, pod_requests
+from .usage import HostPort, NodeUsage, pinned_node, pod_ports
 
 __all__ = [
+    "NOTHING",
+    "AffinityTerm",
     "Change",
     "Cluster",
+    "Crowd",
+    "Heads",
     "HostPort",
     "NodeUsage",
     "PodClaim",
+    "PodFilter",
     "Resolution",
     "RestrictedSlices",
+    "Selector",
     "SliceIndex",
     "Unreadable",
     "claim_keys",
@@ -42,8 +57,13 @@ __all__ = [
     "pinned_node",
     "pod_ports",
     "pod_requests",
+    "preferred_affinity",
+    "required_affinity",
+    "required_anti_affinity",
     "rules_changed",
+    "selector_of",
     "shared_with_group",
     "template_keys",
     "used_devices",
+    "with_labels",
 ]

@@ -16,6 +16,7 @@ from dra_operator.model import (
     AllocationPolicy,
     DeviceClass,
     DeviceTaintRule,
+    Namespace,
     Node,
     Pod,
     PodGroup,
@@ -25,6 +26,7 @@ from dra_operator.model import (
 )
 
 from .claims import Holdings, Unreadable
+from .neighbours import Neighbours
 from .ownership import Ownership
 from .podgroups import PodGroupIndex
 from .pods import PodIndex
@@ -39,13 +41,16 @@ if TYPE_CHECKING:
     from dra_operator.allocator import AllocatedState
     from dra_operator.model import AllocationResult, DeviceId, PoolId, Value
 
+    from .neighbours import Crowd, Heads
+    from .selectors import AffinityTerm
+
 
 class Cluster:
     """What is known of the cluster.
 
-    The mappings `claims`, `pods`, `pod_groups`, `nodes`, `classes`, `templates`, `taint_rules`, `policies` and `published` (slices as drivers
-    publish them) are live and read-only, with `namespace/name` or the bare name as the key. `slices` is what the allocator
-    reads: the taints of DeviceTaintRules are merged in. `unreadable` has the claims whose newest version cannot be decoded.
+    The mappings `claims`, `pods`, `pod_groups`, `nodes`, `classes`, `templates`, `taint_rules`, `policies`, `namespaces` and `published`
+    (slices as drivers publish them) are live and read-only, with `namespace/name` or the bare name as the key. `slices` is what the
+    allocator reads: the taints of DeviceTaintRules are merged in. `unreadable` has the claims whose newest version cannot be decoded.
 
     Args:
         features: only whether shares of devices count as shares (alloc A-2) is read of it.
@@ -56,7 +61,8 @@ class Cluster:
         self._holdings = Holdings(features)
         self._pod_index = PodIndex()
         self._group_index = PodGroupIndex()
-        self._usage = UsageIndex()
+        self._neighbours = Neighbours(self.namespace_labels)
+        self._usage = UsageIndex(self._neighbours)
         self._ownership = Ownership()
         self._listeners: list[Callable[[Change], None]] = []
         self._synced: set[str] = set()
@@ -64,6 +70,7 @@ class Cluster:
         self._indexes: dict[str, tuple[Callable[[Any, Any], None], ...]] = {
             "AllocationPolicy": (self._ownership.policy_changed,),
             "DeviceTaintRule": (self.slices.rule_changed,),
+            "Namespace": (self._namespace_changed,),
             "Pod": (self._pod_index.pod_changed, self._group_index.pod_changed, self._usage.pod_changed),
             "PodGroup": (self._group_index.group_changed,),
             "ResourceClaim": (self._holdings.claim_changed,),
@@ -77,6 +84,7 @@ class Cluster:
         self.templates: Mapping[str, ResourceClaimTemplate] = self._view("ResourceClaimTemplate")
         self.taint_rules: Mapping[str, DeviceTaintRule] = self._view("DeviceTaintRule")
         self.policies: Mapping[str, AllocationPolicy] = self._view("AllocationPolicy")
+        self.namespaces: Mapping[str, Namespace] = self._view("Namespace")
         self.published: Mapping[str, ResourceSlice] = self._view("ResourceSlice")
         self.unreadable: Mapping[str, Unreadable] = self._holdings.unreadable
 
@@ -214,6 +222,27 @@ class Cluster:
         """What is spoken for on a node by pods bound, placed or pinned there."""
         return self._usage.of(node_name)
 
+    def nominated(self, pod: Pod) -> Sequence[Pod]:
+        """Pods on no node that are nominated to run on one, and come before this pod: those of the same or a higher priority."""
+        return self._usage.nominated(pod)
+
+    def heads(self, crowd: Crowd) -> Heads:
+        """How many pods of a crowd are on which node; kept up to date from the first time on."""
+        return self._neighbours.heads(crowd)
+
+    def repelling(self) -> Mapping[AffinityTerm, Mapping[str, int]]:
+        """Required anti-affinity of the pods on nodes: term → pods that have it, by node."""
+        return self._neighbours.repelling()
+
+    def drawing(self) -> Mapping[AffinityTerm, Mapping[str, int]]:
+        """Affinity of the pods on nodes that only ranks nodes: term → sum of weights, by node; below zero for anti-affinity."""
+        return self._neighbours.drawing()
+
+    def namespace_labels(self, name: str) -> Mapping[str, str]:
+        """The labels of a namespace; none if it is not known."""
+        found = self.namespaces.get(name)
+        return found.metadata.labels if found is not None else {}
+
     def usage_ahead(self, node_name: str, pod: Pod) -> NodeUsage:
         """What is spoken for on a node before a pod that is to be placed, by pods nominated to it, too."""
         return self._usage.ahead(node_name, pod)
@@ -244,6 +273,11 @@ class Cluster:
         return tuple(pool_id for pool_id in pools if self.owned(pool_id) is policy)
 
     # --- inside
+
+    def _namespace_changed(self, old: Namespace | None, new: Namespace | None) -> None:
+        before, after = (side.metadata.labels if side is not None else {} for side in (old, new))
+        if before != after:
+            self._neighbours.namespaces_changed()
 
     def _store(self, kind: str) -> Store[Any]:
         return Store(lambda old, new: self._changed(kind, old, new))

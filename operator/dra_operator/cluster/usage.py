@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dra_operator.quantity import Quantity
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+from .requests import is_infeasible, is_sidecar, pod_requests
 
-    from dra_operator.model import Container, NodeSelectorRequirement, NodeSelectorTerm, Pod
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dra_operator.model import NodeSelectorRequirement, NodeSelectorTerm, Pod
+
+    from .neighbours import Neighbours
 
 ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 -- compared with, never bound to
-
-_POD_LEVEL: Final = ("cpu", "memory")
 
 
 class HostPort(NamedTuple):
@@ -49,25 +51,9 @@ class NodeUsage:
 EMPTY: Final = NodeUsage()
 
 
-def pod_requests(pod: Pod) -> dict[str, Quantity]:
-    """What a pod needs at its hungriest moment, as kube-scheduler counts it.
-
-    The larger of (containers and sidecars together) and (each init container with the sidecars started before it); where the pod
-    states requests of its own (cpu, memory, huge pages), those instead; its overhead on top. Requests that were resized in place
-    and not yet granted are not looked at.
-    """
-    totals = _container_requests(pod)
-    if pod.spec.resources is not None:
-        stated = pod.spec.resources.requests
-        totals |= {name: amount.nano for name, amount in stated.items() if _is_pod_level(name)}
-    for name, amount in pod.spec.overhead.items():
-        totals[name] = totals.get(name, 0) + amount.nano
-    return {name: Quantity(nano) for name, nano in totals.items()}
-
-
 def pod_ports(pod: Pod) -> tuple[HostPort, ...]:
     """The host ports that a pod takes while it runs: those of its containers and sidecars."""
-    running = chain(pod.spec.containers, filter(_is_sidecar, pod.spec.init_containers))
+    running = chain(pod.spec.containers, filter(is_sidecar, pod.spec.init_containers))
     ports = (port for container in running for port in container.ports if port.host_port)
     return tuple(
         HostPort(port.host_ip or ANY_ADDRESS, port.protocol or "TCP", port.host_port) for port in ports
@@ -91,9 +77,14 @@ def pinned_node(pod: Pod) -> str:
 
 
 class UsageIndex:
-    """Usage by node. A pod counts where it is bound, else where we have placed it, else where it is pinned."""
+    """Usage by node. A pod counts where it is bound, else where we have placed it, else where it is pinned.
 
-    def __init__(self) -> None:
+    Args:
+        neighbours: is told of every pod that comes to a node or leaves it.
+    """
+
+    def __init__(self, neighbours: Neighbours) -> None:
+        self._neighbours = neighbours
         self._pods: dict[str, Pod] = {}
         self._placed: dict[str, str] = {}
         self._node_of: dict[str, str] = {}
@@ -105,10 +96,20 @@ class UsageIndex:
         tally = self._nodes.get(node_name)
         return tally.usage() if tally else EMPTY
 
+    def nominated(self, pod: Pod) -> tuple[Pod, ...]:
+        """Pods on no node that are nominated to run on one, and come before this pod: those of the same or a higher priority."""
+        if not self._nominated:
+            return ()
+        pods = chain.from_iterable(found.values() for found in self._nominated.values())
+        return tuple(other for other in pods if _is_ahead(other, pod))
+
     def pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         """Take over one pod. A placement ends when the pod is bound, done or gone."""
         pod = new or old
         assert pod is not None
+        if old is not None and new is not None and _counts_alike(old, new):
+            self._pods[new.uid] = new
+            return
         self._discount(pod.uid)
         self._pods.pop(pod.uid, None)
         if new is None or new.spec.node_name or new.is_done:
@@ -150,11 +151,14 @@ class UsageIndex:
         return self._node_of.get(pod_uid, "")
 
     def _count(self, pod: Pod) -> None:
-        node_name = "" if pod.is_done else self._node_for(pod)
+        if pod.is_done:
+            return
+        node_name = self._node_for(pod)
         if node_name:
             self._node_of[pod.uid] = node_name
             self._nodes.setdefault(node_name, _Tally()).add(pod)
-        elif pod.status.nominated_node_name and not pod.is_done:
+            self._neighbours.put(pod, node_name, is_bound=bool(pod.spec.node_name))
+        elif pod.status.nominated_node_name:
             self._nominated.setdefault(pod.status.nominated_node_name, {})[pod.uid] = pod
 
     def _discount(self, pod_uid: str) -> None:
@@ -164,11 +168,37 @@ class UsageIndex:
             if not self._nominated[known.status.nominated_node_name]:
                 del self._nominated[known.status.nominated_node_name]
         node_name = self._node_of.pop(pod_uid, "")
-        if node_name and self._nodes[node_name].remove(pod_uid):
-            del self._nodes[node_name]
+        if node_name:
+            self._neighbours.drop(pod_uid)
+            if self._nodes[node_name].remove(pod_uid):
+                del self._nodes[node_name]
 
     def _node_for(self, pod: Pod) -> str:
         return pod.spec.node_name or self._placed.get(pod.uid) or pinned_node(pod)
+
+
+def _counts_alike(old: Pod, new: Pod) -> bool:
+    """Whether nothing changed of what counts here: most changes of a pod are news of its kubelet."""
+    return (
+        old.spec == new.spec
+        and old.metadata.labels == new.metadata.labels
+        and old.metadata.deletion_timestamp == new.metadata.deletion_timestamp
+        and old.is_done == new.is_done
+        and _granted(old) == _granted(new)
+    )
+
+
+def _granted(pod: Pod) -> tuple[object, ...]:
+    """The part of the status that counts."""
+    status = pod.status
+    return (
+        status.nominated_node_name,
+        status.container_statuses,
+        status.init_container_statuses,
+        status.allocated_resources,
+        status.resources,
+        is_infeasible(pod),
+    )
 
 
 class _Tally:
@@ -212,42 +242,6 @@ def _together(one: NodeUsage, other: NodeUsage) -> NodeUsage:
     zero = Quantity(0)
     requested = {name: one.requested.get(name, zero) + other.requested.get(name, zero) for name in names}
     return NodeUsage(requested, one.pods + other.pods, (*one.ports, *other.ports))
-
-
-def _container_requests(pod: Pod) -> dict[str, int]:
-    totals = _sum(pod.spec.containers)
-    for name, nano in _sum(filter(_is_sidecar, pod.spec.init_containers)).items():
-        totals[name] = totals.get(name, 0) + nano
-    for peak in _init_peaks(pod.spec.init_containers):
-        for name, nano in peak.items():
-            totals[name] = max(totals.get(name, 0), nano)
-    return totals
-
-
-def _init_peaks(init_containers: Sequence[Container]) -> Iterator[dict[str, int]]:
-    """What is needed while each plain init container runs: it, and the sidecars before it."""
-    sidecars: list[Container] = []
-    for container in init_containers:
-        if _is_sidecar(container):
-            sidecars.append(container)
-        else:
-            yield _sum([*sidecars, container])
-
-
-def _sum(containers: Iterator[Container] | Sequence[Container]) -> dict[str, int]:
-    totals: dict[str, int] = {}
-    for container in containers:
-        for name, amount in container.resources.requests.items():
-            totals[name] = totals.get(name, 0) + amount.nano
-    return totals
-
-
-def _is_sidecar(container: Container) -> bool:
-    return container.restart_policy == "Always"
-
-
-def _is_pod_level(resource: str) -> bool:
-    return resource in _POD_LEVEL or resource.startswith("hugepages-")
 
 
 def _pin(term: NodeSelectorTerm) -> str:

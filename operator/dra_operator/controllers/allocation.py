@@ -26,7 +26,7 @@ from dra_operator.metrics import (
     PLACEMENT_STEPS,
     SERVED,
 )
-from dra_operator.model import GATE, POD_CLAIM_NAME, Node, Pod, ResourceClaim
+from dra_operator.model import GATE, POD_CLAIM_NAME, Namespace, Node, Pod, ResourceClaim
 from dra_operator.placement import (
     Allocate,
     Ignore,
@@ -115,6 +115,7 @@ class AllocationController:
         self._patience = Patience(parts.clock)
         self._readiness = readiness
         self._waking: Timer | None = None
+        self._waking_neighbours: Timer | None = None
         self._first_priority: int | None = None
         self._attempts: Counter[str] = Counter()
         self._scheduled = PodScheduled(parts.access, parts.clock)
@@ -132,8 +133,12 @@ class AllocationController:
             self._pod_changed(change, subject)
             if _was_resized(change) or _left_its_nomination(change):
                 self.wake()
+            elif _is_news_for_neighbours(change):
+                self._wake_neighbours()
         elif isinstance(subject, ResourceClaim):
             self._claim_changed(change, subject.key)
+        elif isinstance(subject, Namespace):
+            self._wake_neighbours()
         elif change.kind in HELPFUL or rules_changed(change) or _node_matters(change):
             self.wake()
 
@@ -148,6 +153,14 @@ class AllocationController:
         """Whether an attempt for the pod goes on, is about to, or waits for something that it knows; not one that keeps failing."""
         goes_on = self.queue.knows(pod_key) and not self.queue.is_resting(pod_key)
         return goes_on or pod_key in self.waiting or pod_key in self._committer.in_flight
+
+    def _wake_neighbours(self) -> None:
+        """Pods came to nodes, or are others there: look again, soon, at those of the waiting pods that such pods may help."""
+        if self._waking is not None or not self.waiting.minding_neighbours():
+            return
+        self._failures.neighbours_changed()
+        if self._waking_neighbours is None:
+            self._waking_neighbours = self._parts.clock.call_later(BATCH, self._wake_neighbours_now)
 
     async def reconcile(self, pod_key: str) -> None:
         """One pass over a pod.
@@ -234,7 +247,7 @@ class AllocationController:
 
     def _plan(self, pod: Pod, work: Allocate) -> Outcome:
         """A plan; for a pod like one that failed since the last helpful change, its failure without another search."""
-        like = signature(pod, work)
+        like = signature(pod, work, by_labels=bool(self._cluster.repelling()))
         known = self._failures.find(like)
         if known is not None:
             logger.debug("not searched: a pod like this one has just failed, and nothing has changed")
@@ -384,6 +397,8 @@ class AllocationController:
         else:
             found = explain(outcome)
             self._wait(pod, "unsatisfied", "AllocationFailed", found.message, found.verdict.value)
+            if outcome.minds_neighbours:
+                self.waiting.mind_neighbours(pod.key)
             await self._show(pod, UNSCHEDULABLE, found.message)
 
     async def _took_back(self, pod: Pod, claims: Iterable[ResourceClaim]) -> bool:
@@ -521,7 +536,15 @@ class AllocationController:
             self._waking.cancel()
             self._waking = None
         self._failures.something_changed()
-        for pod in filter(None, map(self._cluster.pods.get, tuple(self.waiting))):
+        self._look_at(tuple(self.waiting))
+
+    def _wake_neighbours_now(self) -> None:
+        self._waking_neighbours = None
+        self._look_at(self.waiting.minding_neighbours())
+
+    def _look_at(self, keys: Iterable[str]) -> None:
+        """Have waiting pods looked at again."""
+        for pod in filter(None, map(self._cluster.pods.get, keys)):
             # A pod whose write failed had a plan: no change of the cluster helps it, and its own failure is what wakes the others.
             if not self.queue.is_resting(pod.key):
                 self.queue.add(pod.key)
@@ -568,6 +591,21 @@ def _was_resized(change: Change) -> bool:
     if not isinstance(old, Pod) or not isinstance(new, Pod) or not old.spec.node_name or old.spec == new.spec:
         return False
     return pod_requests(old) != pod_requests(new)
+
+
+def _is_news_for_neighbours(change: Change) -> bool:
+    """Whether a pod came to a node, or is another there to those that look for it by its labels; one that leaves wakes everybody."""
+    old, new = change.old, change.new
+    if not isinstance(new, Pod) or not (new.spec.node_name or new.status.nominated_node_name):
+        return False
+    if not isinstance(old, Pod):
+        return True
+    return _seen_by_neighbours(old) != _seen_by_neighbours(new)
+
+
+def _seen_by_neighbours(pod: Pod) -> tuple[object, ...]:
+    meta = pod.metadata
+    return pod.spec.node_name, pod.status.nominated_node_name, meta.labels, meta.deletion_timestamp
 
 
 def _node_matters(change: Change) -> bool:

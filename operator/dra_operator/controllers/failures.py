@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dra_operator.placement import Unplaced
 
     from .clock import Clock
@@ -53,7 +55,18 @@ class Failures:
 
     def something_changed(self) -> None:
         """Failures speak for no other pod any longer, but those that rest."""
+        self._forget(lambda _: True)
+
+    def neighbours_changed(self) -> None:
+        """A pod came to a node: the same for the failures that such a pod may turn."""
+        self._forget(lambda outcome: outcome.minds_neighbours)
+
+    def _forget(self, concerns: Callable[[Unplaced], bool]) -> None:
         now = self._clock.monotonic()
-        self._known = {like: known for like, known in self._known.items() if known.rests_until > now}
-        for known in self._known.values():
-            known.is_stale = True
+        for like, known in list(self._known.items()):
+            if not concerns(known.outcome):
+                continue
+            if known.rests_until > now:
+                known.is_stale = True
+            else:
+                del self._known[like]

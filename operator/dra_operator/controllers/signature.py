@@ -16,16 +16,23 @@ if TYPE_CHECKING:
     from dra_operator.placement import Allocate
 
 
-def signature(pod: Pod, work: Allocate) -> bytes:
+def signature(pod: Pod, work: Allocate, *, by_labels: bool = False) -> bytes:
     """Equal for pods that only differ in names; empty for pods that are like no other.
 
     Pods with an allocated claim, or bound or nominated to a node, have something of their own; so are those that devices failed.
+
+    Args:
+        pod: the pod.
+        work: what is to be allocated for it.
+        by_labels: whether its labels count: pods on nodes keep others off by them. Those of pods with constraints on other pods always do.
     """
     if work.allocated or work.bound_node or work.avoid or pod.status.nominated_node_name:
         return b""
     spec = msgspec.structs.replace(pod.spec, resource_claims=())
     sides = [[_plain(claim.spec) for claim in claims] for claims in (work.ours, work.theirs)]
-    return msgspec.json.encode([pod.metadata.namespace, to_object(spec), sides], order="sorted")
+    matters = by_labels or spec.affinity is not None or bool(spec.topology_spread_constraints)
+    labels = pod.metadata.labels if matters else {}
+    return msgspec.json.encode([pod.metadata.namespace, labels, to_object(spec), sides], order="sorted")
 
 
 def _plain(value: Value) -> dict[str, object]:

@@ -6,7 +6,7 @@ Used by `allocation` alone. It must not decide who waits.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,11 +21,13 @@ class _Waiter:
         reason: one word in CamelCase.
         state: whether there is anything to wait for, and whether the user is told; another one is news.
         claims: keys of its claims that are not allocated.
+        minds_neighbours: whether pods that come to nodes may help it.
     """
 
     reason: str
     state: str
     claims: tuple[str, ...]
+    minds_neighbours: bool = False
 
 
 class Waiting:
@@ -51,6 +53,14 @@ class Waiting:
         known = self._pods.get(pod_key)
         self._pods[pod_key] = _Waiter(reason, state, tuple(claims))
         return known is None or (known.reason, known.state) != (reason, state)
+
+    def mind_neighbours(self, pod_key: str) -> None:
+        """Note that pods which come to nodes may help a pod that waits."""
+        self._pods[pod_key] = replace(self._pods[pod_key], minds_neighbours=True)
+
+    def minding_neighbours(self) -> tuple[str, ...]:
+        """Keys of the pods that pods which come to nodes may help."""
+        return tuple(key for key, waiter in self._pods.items() if waiter.minds_neighbours)
 
     def drop(self, pod_key: str) -> None:
         """The pod waits no longer; nothing happens if it did not."""

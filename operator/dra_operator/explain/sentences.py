@@ -44,6 +44,8 @@ _STEPS: Final = {
     "AllocationPolicy, which leaves the pod to kube-scheduler",
     Cause.CLAIM: "delete the claim that is allocated elsewhere, or let the pod use devices of the same node",
     Cause.POD: "change the pod's tolerations, node selector or affinity",
+    Cause.NEIGHBOURS: "label the nodes with the topologyKey that the pod's affinity or topologySpreadConstraints name, or take those out of "
+    "the pod",
     Cause.ROOM: "lower the pod's resource requests or host ports, or add larger nodes",
     Cause.FAULT: "correct the selector or the pool that the message names",
     Cause.STATE: "bring a node back",
@@ -52,13 +54,15 @@ _STEPS: Final = {
 }
 """Advice by cause when waiting does not help; the cause that is nearest to a solution comes first."""
 
-_OF_THE_POD: Final = frozenset({Cause.POD, Cause.ROOM})
+_OF_THE_POD: Final = frozenset({Cause.POD, Cause.NEIGHBOURS, Cause.ROOM})
 """Causes that have nothing to do with devices: none of them is nearer to a solution than the other."""
 
 _FREEING: Final = {
     Cause.DEVICES: "to go on at once, end a pod that holds such devices or add some",
     Cause.COMBINATION: "to go on at once, loosen the claim's constraints or free more devices",
     Cause.CLAIM: "to go on at once, end the pods that use the claim which is allocated elsewhere, or use another claim",
+    Cause.NEIGHBOURS: "to go on at once, loosen the affinity or topologySpreadConstraints of the pod, end the pods that keep it off, or add "
+    "nodes",
     Cause.ROOM: "to go on at once, free resources on those nodes",
     Cause.STATE: "to go on at once, uncordon or mend a node",
     Cause.FAULT: "the driver of the pool that the message names has to publish its ResourceSlices anew, or is still at it",

@@ -89,6 +89,7 @@ KINDS: dict[str, Kind] = {
     for kind in (
         Kind("Pod", "", "v1", "pods", feed="stream"),
         Kind("Node", "", "v1", "nodes", namespaced=False, feed="stream"),
+        Kind("Namespace", "", "v1", "namespaces", namespaced=False, feed="stream"),
         Kind(
             "ResourceSlice",
             DRA_GROUP,

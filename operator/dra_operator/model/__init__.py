@@ -52,8 +52,10 @@ from .devices import (
     ResourceSlice,
     ResourceSliceSpec,
 )
+from .labels import LabelSelector, LabelSelectorRequirement
 from .lenient import held_allocation
 from .meta import Condition, JsonObject, Kubernetes, ObjectMeta, OwnerReference, Value, metadata_of
+from .namespaces import Namespace
 from .nodes import (
     Node,
     NodeSelector,
@@ -72,8 +74,10 @@ from .pods import (
     Container,
     ContainerClaim,
     ContainerPort,
+    ContainerStatus,
     NodeAffinity,
     Pod,
+    PodAffinityTerm,
     PodAffinityTerms,
     PodResourceClaim,
     PodResourceClaimStatus,
@@ -82,7 +86,9 @@ from .pods import (
     PodStatus,
     PreferredSchedulingTerm,
     ResourceRequirements,
+    TopologySpreadConstraint,
     Volume,
+    WeightedPodAffinityTerm,
 )
 from .policy import (
     OWNED_TAINT,
@@ -113,6 +119,7 @@ __all__ = [  # what the other packages use
     "Container",
     "ContainerClaim",
     "ContainerPort",
+    "ContainerStatus",
     "Counter",
     "CounterSet",
     "DerivedAttribute",
@@ -141,6 +148,9 @@ __all__ = [  # what the other packages use
     "ExactDeviceRequest",
     "JsonObject",
     "Kubernetes",
+    "LabelSelector",
+    "LabelSelectorRequirement",
+    "Namespace",
     "Node",
     "NodeAffinity",
     "NodeSelector",
@@ -153,6 +163,7 @@ __all__ = [  # what the other packages use
     "OwnedPool",
     "OwnerReference",
     "Pod",
+    "PodAffinityTerm",
     "PodAffinityTerms",
     "PodGroup",
     "PodGroupSpec",
@@ -178,8 +189,10 @@ __all__ = [  # what the other packages use
     "Taint",
     "TemplateMeta",
     "Toleration",
+    "TopologySpreadConstraint",
     "Value",
     "Volume",
+    "WeightedPodAffinityTerm",
     "from_json",
     "from_object",
     "held_allocation",

@@ -16,6 +16,7 @@ from dra_operator.quantity import Quantity
 
 from .claims import ResourceClaim, ResourceClaimTemplate
 from .devices import DeviceClass, DeviceTaintRule, ResourceSlice
+from .namespaces import Namespace
 from .nodes import Node
 from .podgroups import PodGroup
 from .pods import Pod
@@ -28,6 +29,7 @@ KINDS: dict[str, type[Value]] = {
     "AllocationPolicy": AllocationPolicy,
     "DeviceClass": DeviceClass,
     "DeviceTaintRule": DeviceTaintRule,
+    "Namespace": Namespace,
     "Node": Node,
     "Pod": Pod,
     "PodGroup": PodGroup,

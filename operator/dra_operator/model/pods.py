@@ -6,6 +6,7 @@ import msgspec
 
 from dra_operator.quantity import Quantity
 
+from .labels import LabelSelector
 from .meta import Condition, JsonObject, ObjectMeta, Value
 from .nodes import NodeSelector, NodeSelectorTerm, Toleration
 
@@ -84,11 +85,44 @@ class NodeAffinity(Value, frozen=True):
     preferred_during_scheduling_ignored_during_execution: tuple[PreferredSchedulingTerm, ...] = ()
 
 
-class PodAffinityTerms(Value, frozen=True):
-    """Inter-pod (anti-)affinity: only whether there is a required one is read so far."""
+class PodAffinityTerm(Value, frozen=True):
+    """Pods, and the domain in which one of them is wanted or not.
 
-    required_during_scheduling_ignored_during_execution: tuple[JsonObject, ...] = ()
-    preferred_during_scheduling_ignored_during_execution: tuple[JsonObject, ...] = ()
+    Without `namespaces` and `namespaceSelector` only the pod's own namespace counts; an empty namespace selector means all. What the
+    API server has merged into the label selector out of `matchLabelKeys` and `mismatchLabelKeys` is there already.
+    """
+
+    label_selector: LabelSelector | None = None
+    topology_key: str = ""
+    namespaces: tuple[str, ...] = ()
+    namespace_selector: LabelSelector | None = None
+
+
+class WeightedPodAffinityTerm(Value, frozen=True):
+    """A weighted preference for, or against, the neighbourhood of pods."""
+
+    weight: int = 0
+    pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
+
+
+class PodAffinityTerms(Value, frozen=True):
+    """Inter-pod affinity or anti-affinity."""
+
+    required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] = ()
+    preferred_during_scheduling_ignored_during_execution: tuple[WeightedPodAffinityTerm, ...] = ()
+
+
+class TopologySpreadConstraint(Value, frozen=True):
+    """How evenly pods are spread over the domains of a topology; what is not set is as kube-scheduler takes it."""
+
+    max_skew: int = 1
+    topology_key: str = ""
+    when_unsatisfiable: str = "DoNotSchedule"
+    label_selector: LabelSelector | None = None
+    min_domains: int | None = None
+    node_affinity_policy: str = "Honor"
+    node_taints_policy: str = "Ignore"
+    match_label_keys: tuple[str, ...] = ()
 
 
 class Affinity(Value, frozen=True):
@@ -133,7 +167,7 @@ class PodSpec(Value, frozen=True):
     node_selector: dict[str, str] = {}
     affinity: Affinity | None = None
     tolerations: tuple[Toleration, ...] = ()
-    topology_spread_constraints: tuple[JsonObject, ...] = ()
+    topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
     volumes: tuple[Volume, ...] = ()
     host_network: bool = False
     priority: int = 0
@@ -146,6 +180,14 @@ class PodExtendedResourceClaimStatus(Value, frozen=True):
     resource_claim_name: str = ""
 
 
+class ContainerStatus(Value, frozen=True):
+    """What the kubelet has granted and given to a container; it may differ from the spec while a resize is on its way."""
+
+    name: str = ""
+    allocated_resources: dict[str, Quantity] | None = None
+    resources: ResourceRequirements | None = None
+
+
 class PodStatus(Value, frozen=True):
     """What is read of a pod's status."""
 
@@ -154,6 +196,10 @@ class PodStatus(Value, frozen=True):
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
     extended_resource_claim_status: PodExtendedResourceClaimStatus | None = None
     nominated_node_name: str = ""
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+    allocated_resources: dict[str, Quantity] | None = None
+    resources: ResourceRequirements | None = None
 
 
 class Pod(Value, frozen=True):

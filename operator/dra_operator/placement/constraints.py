@@ -15,14 +15,12 @@ from .faults import BY_KUBE_SCHEDULER
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_operator.model import Pod, PodAffinityTerms
+    from dra_operator.model import Pod
 
 NAMED: Final = 3
 """Fields that a message names; more paths do not fit an event line."""
 
 _STEPS: Final = {
-    "spec.affinity": "preferredDuringSchedulingIgnoredDuringExecution in its place",
-    "spec.topologySpreadConstraints": "whenUnsatisfiable: ScheduleAnyway",
     "spec.volumes": "a volume that binds it to no node, such as emptyDir, in place of each claim",
 }
 """What helps, by the beginning of the path."""
@@ -30,7 +28,7 @@ _STEPS: Final = {
 
 def unevaluated_fields(pod: Pod) -> tuple[str, ...]:
     """Paths of the fields that hold a required constraint which we do not evaluate, in the order of the spec."""
-    return (*_affinity_fields(pod), *_spread_fields(pod), *_volume_fields(pod))
+    return tuple(_volume_fields(pod))
 
 
 def refusal(pod: Pod, fields: tuple[str, ...]) -> str:
@@ -47,26 +45,6 @@ def refusal(pod: Pod, fields: tuple[str, ...]) -> str:
 def _step(field: str) -> str:
     """What the pod can do without the constraint; a required node affinity beside it would not help, as it is not looked at."""
     return next(step for start, step in _STEPS.items() if field.startswith(start))
-
-
-def _affinity_fields(pod: Pod) -> Iterator[str]:
-    affinity = pod.spec.affinity
-    if affinity is None:
-        return
-    if _is_required(affinity.pod_affinity):
-        yield "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution"
-    if _is_required(affinity.pod_anti_affinity):
-        yield "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution"
-
-
-def _is_required(terms: PodAffinityTerms | None) -> bool:
-    return terms is not None and bool(terms.required_during_scheduling_ignored_during_execution)
-
-
-def _spread_fields(pod: Pod) -> Iterator[str]:
-    for index, constraint in enumerate(pod.spec.topology_spread_constraints):
-        if constraint.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule":
-            yield f"spec.topologySpreadConstraints[{index}]"
 
 
 def _volume_fields(pod: Pod) -> Iterator[str]:

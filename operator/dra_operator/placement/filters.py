@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from .affinity import inter_pod_affinity
+from .spread import topology_spread
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -30,9 +33,10 @@ class Filter(Protocol):
         ...
 
 
-def prepare(pod: Pod, cluster: Cluster) -> tuple[Filter, ...]:  # noqa: ARG001 -- no filter yet
+def prepare(pod: Pod, cluster: Cluster) -> tuple[Filter, ...]:
     """The filters that have something to say about a pod, in kube-scheduler's order: volumes, topology spread, inter-pod affinity."""
-    return ()
+    found: tuple[Filter | None, ...] = (topology_spread(pod, cluster), inter_pod_affinity(pod, cluster))
+    return tuple(item for item in found if item is not None)
 
 
 def first_reason(filters: Sequence[Filter], node: Node) -> NodeReason | None:

@@ -1,8 +1,8 @@
 """Whether a node can take a pod, devices aside: the filters of kube-scheduler that its default profile runs.
 
 Called by `Placer` for candidate nodes only. Each check gives the text that kube-scheduler gives, so that users and their
-tools recognise it; the first check that fails decides, in kube-scheduler's order (cp S-33). Not here: constraints that look at
-other pods or at volumes (constraints.py) and devices (the allocator).
+tools recognise it; the first check that fails decides, in kube-scheduler's order (cp S-33). Not here: what looks at other
+pods or at volumes (filters.py) and devices (the allocator).
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def standing_reason(pod: Pod, node: Node) -> NodeReason | None:
         return NodeReason(Cause.STATE, UNSCHEDULABLE, lasting=False)
     if not is_ready(node):
         return NodeReason(Cause.STATE, NOT_READY, lasting=False)
-    taint = next(_untolerated(pod, node), None)
+    taint = blocking_taint(pod, node)
     if taint is not None:
         return _taint_reason(taint)
     return None if matches_affinity(pod, node) else NodeReason(Cause.POD, AFFINITY, lasting=True)
@@ -103,6 +103,11 @@ def is_ready(node: Node) -> bool:
     return any(
         condition.type == "Ready" and condition.status == "True" for condition in node.status.conditions
     )
+
+
+def blocking_taint(pod: Pod, node: Node) -> Taint | None:
+    """The first taint that keeps the pod off the node; None if there is none."""
+    return next(_untolerated(pod, node), None)
 
 
 def _untolerated(pod: Pod, node: Node) -> Iterator[Taint]:

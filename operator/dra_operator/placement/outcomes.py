@@ -172,6 +172,9 @@ class Cause(Enum):
     POD = "pod"
     """Taints, node selector or affinity: the pod does not want the node, or the node the pod."""
 
+    NEIGHBOURS = "neighbours"
+    """Affinity or spread: the pods that run there, or do not."""
+
     ROOM = "room"
     """Resources, pod count or host ports."""
 
@@ -239,6 +242,11 @@ class Unplaced:
         if any(finding.cause is Cause.LIMIT for finding in self.findings):
             return Verdict.GAVE_UP
         return Verdict.NEVER if all(finding.lasting for finding in self.findings) else Verdict.NOT_NOW
+
+    @property
+    def minds_neighbours(self) -> bool:
+        """Whether pods that come to nodes, not only those that leave, may change it."""
+        return any(finding.cause is Cause.NEIGHBOURS and not finding.lasting for finding in self.findings)
 
 
 Classification: TypeAlias = Ignore | Release | Wait | Refuse | Allocate

@@ -701,12 +701,10 @@ async def test_a_node_that_vanishes_before_its_pod_is_bound_is_told(affinity: Ob
 
 async def test_what_is_not_built_is_kube_schedulers_once_no_policy_owns_the_pool_gate_or_not() -> None:
     """The advice that the refusals give: nobody has to recreate the pod without the gate, and where a policy gates pods nobody could."""
-    spread = [{"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}]
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
     share = claim("share", spec(capacity={"requests": {"memory": "1Gi"}}))
     async with world("claims", objects=(*CLUSTER, claim("mine"), share)) as here:
-        here.add(
-            pod("apart", by_name("mine"), topologySpreadConstraints=spread), pod("boss", by_name("share"))
-        )
+        here.add(pod("apart", by_name("mine"), volumes=volumes), pod("boss", by_name("share")))
         await here.until(lambda: here.messages("ConstraintNotEvaluated", "apart"))
         await here.until(lambda: here.messages("FeatureUnsupported", "boss"))
         told = [

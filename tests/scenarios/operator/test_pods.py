@@ -26,6 +26,8 @@ from .world import world
 if TYPE_CHECKING:
     import pytest
 
+    from .objects import Obj
+
 CLUSTER = (node("n1"), slice_("n1", 4), device_class(), policy(), template())
 STOCK = ("claims", "binding", "kubelet")
 
@@ -124,14 +126,47 @@ async def test_a_claim_that_mixes_our_pools_with_others_is_refused_with_a_reason
 
 
 async def test_constraints_that_are_not_evaluated_leave_the_pod_alone_with_a_reason() -> None:
-    spread = [
-        {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {}}
-    ]
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
     async with world("claims", objects=CLUSTER) as here:
-        here.add(pod("web", by_template("gpu"), topologySpreadConstraints=spread))
+        here.add(pod("web", by_template("gpu"), volumes=volumes))
         await here.until(lambda: here.messages("ConstraintNotEvaluated", "web"))
-        assert "topologySpreadConstraints" in here.messages("ConstraintNotEvaluated", "web")[0]
+        assert "spec.volumes[0]" in here.messages("ConstraintNotEvaluated", "web")[0]
         assert here.is_gated("web")
+
+
+def of_app(app: str, made: Obj) -> Obj:
+    made["metadata"]["labels"] = {"app": app}
+    return made
+
+
+async def test_pods_that_shun_each_other_go_to_different_nodes_and_the_last_waits_for_one_to_end() -> None:
+    term = {"labelSelector": {"matchLabels": {"app": "train"}}, "topologyKey": "kubernetes.io/hostname"}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    cluster = (node("n1"), slice_("n1", 4), node("n2"), slice_("n2", 4), device_class(), policy(), template())
+    async with world(*STOCK, objects=cluster) as here:
+        here.add(*(of_app("train", pod(name, by_template("gpu"), affinity=apart)) for name in "abc"))
+        await here.until(lambda: any(here.messages("AllocationFailed", name) for name in "abc"))
+        await here.until(lambda: len([name for name in "abc" if here.node_of(name)]) == 2)
+        (told,) = {text for name in "abc" for text in here.messages("AllocationFailed", name)}
+        assert "2 node(s) didn't match pod anti-affinity rules" in told
+        served = [name for name in "abc" if not here.is_gated(name)]
+        assert len({here.node_of(name) for name in served}) == len(served) == 2
+        await here.delete("pod", served[0])
+        await here.until(lambda: not any(here.is_gated(name) for name in "abc" if name != served[0]))
+
+
+async def test_a_pod_that_wants_neighbours_goes_on_when_they_have_come() -> None:
+    """Nothing comes free by that: only pods that mind their neighbours are looked at."""
+    term = {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": "kubernetes.io/hostname"}
+    near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    cluster = (node("n1"), slice_("n1", 4), node("n2"), slice_("n2", 4), device_class(), policy(), template())
+    async with world(*STOCK, objects=cluster) as here:
+        here.add(pod("web", by_template("gpu"), affinity=near))
+        await here.until(lambda: here.messages("AllocationFailed", "web"))
+        assert "2 node(s) didn't match pod affinity rules" in here.messages("AllocationFailed", "web")[0]
+        here.add(of_app("db", pod("db", gates=(), nodeName="n2")))
+        await here.until(lambda: here.node_of("web"))
+        assert here.node_of("web") == "n2"
 
 
 async def test_a_pod_that_cannot_be_served_is_told_why_and_served_when_a_device_comes_free() -> None:

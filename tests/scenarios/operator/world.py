@@ -223,6 +223,7 @@ class World:
             "DeviceClass": cluster.classes.values(),
             "DeviceTaintRule": cluster.taint_rules.values(),
             "Node": cluster.nodes.values(),
+            "Namespace": cluster.namespaces.values(),
             "Pod": cluster.pods.values(),
             "PodGroup": cluster.pod_groups.values(),
             "ResourceClaim": cluster.claims.values(),

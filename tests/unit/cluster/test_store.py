@@ -247,6 +247,7 @@ def test_each_kind_is_kept_apart(cluster: Watched) -> None:
         cluster.claims,
         cluster.pods,
         cluster.pod_groups,
+        cluster.namespaces,
         cluster.nodes,
         cluster.classes,
         cluster.templates,

@@ -44,6 +44,7 @@ RIGHTS = {
     ("resource.k8s.io", "resourceslices"): {*FOLLOW},
     ("resource.k8s.io", "deviceclasses"): {*FOLLOW},
     ("", "nodes"): {*FOLLOW},
+    ("", "namespaces"): {*FOLLOW},
     ("scheduling.k8s.io", "podgroups"): {*FOLLOW},
     # Marks on claims; what is written is read again by name after a conflict.
     ("resource.k8s.io", "resourceclaims"): {*READ, "patch"},

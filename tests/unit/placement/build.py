@@ -165,7 +165,7 @@ def pod(name: str = "p", *claims: str, gates: Sequence[str] = (GATE,), **spec: A
         "schedulingGates": [{"name": gate} for gate in gates],
         "resourceClaims": [{"name": item, "resourceClaimName": item} for item in claims],
     }
-    metadata = meta(name, "ns", **spec.pop("metadata", {}))
+    metadata = meta(name, **{"namespace": "ns", **spec.pop("metadata", {})})
     return from_object(Pod, {"metadata": metadata, "status": spec.pop("status", {}), "spec": body | spec})
 
 

@@ -1,0 +1,145 @@
+"""What a pod asks of its node, as kube-scheduler counts it: cpu, memory and other resources, resizes in place included.
+
+Used for pods that are to be placed and for those on nodes alike, so that the two never disagree. Pure; knows one pod only.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from dra_operator.quantity import Quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from dra_operator.model import Container, Pod
+
+    Amounts = Mapping[str, Quantity]
+    Ask = Callable[[Container], Amounts]
+
+_POD_LEVEL: Final = ("cpu", "memory")
+
+RESIZE_PENDING: Final = "PodResizePending"
+INFEASIBLE: Final = "Infeasible"
+
+NOTHING: Final[Amounts] = {}
+
+
+def pod_requests(pod: Pod) -> dict[str, Quantity]:
+    """What a pod needs at its hungriest moment, by resource; base units.
+
+    The larger of (containers and sidecars together) and (each init container with the sidecars started before it); where the pod
+    states requests of its own (cpu, memory, huge pages), those instead; its overhead on top. While a resize in place is on its way,
+    the larger of what is asked for, granted and given counts; one that the kubelet calls infeasible is not asked for any longer.
+    """
+    totals = _container_requests(pod)
+    if pod.spec.resources is not None:
+        totals |= {
+            name: nano for name, nano in _pod_level(pod, pod.spec.resources.requests) if _is_pod_level(name)
+        }
+    for name, amount in pod.spec.overhead.items():
+        totals[name] = totals.get(name, 0) + amount.nano
+    return {name: Quantity(nano) for name, nano in totals.items()}
+
+
+def is_infeasible(pod: Pod) -> bool:
+    """Whether the kubelet has refused a resize of the pod for good."""
+    pending = (item for item in pod.status.conditions if item.type == RESIZE_PENDING)
+    return any(item.reason == INFEASIBLE for item in pending)
+
+
+def is_sidecar(container: Container) -> bool:
+    """Whether an init container runs on beside the containers."""
+    return container.restart_policy == "Always"
+
+
+def _pod_level(pod: Pod, stated: Amounts) -> Iterator[tuple[str, int]]:
+    """Requests of the pod as a whole; what was granted and given counts where the kubelet tells that it has given something."""
+    given = pod.status.resources
+    if given is None or not any(map(_is_pod_level, stated)):
+        yield from ((name, amount.nano) for name, amount in stated.items())
+        return
+    asked = NOTHING if is_infeasible(pod) else stated
+    yield from _largest(
+        map(_nano, (asked, given.requests, pod.status.allocated_resources or NOTHING))
+    ).items()
+
+
+def _container_requests(pod: Pod) -> dict[str, int]:
+    asked = _together(pod, lambda container: container.resources.requests)
+    known = _of_the_kubelet(pod)
+    if not known:
+        return asked
+    return _largest(known if is_infeasible(pod) else [asked, *known])
+
+
+def _of_the_kubelet(pod: Pod) -> list[dict[str, int]]:
+    """What the kubelet has granted, and what runs; empty if it has told neither."""
+    status = pod.status
+    if status.allocated_resources is not None and status.resources is not None and status.resources.requests:
+        return [_nano(status.allocated_resources), _nano(status.resources.requests)]
+    told = {
+        item.name: item
+        for item in (*status.init_container_statuses, *status.container_statuses)
+        if item.allocated_resources is not None or item.resources is not None
+    }
+    if not told:
+        return []
+    fresh = not is_infeasible(pod)
+
+    def granted(container: Container) -> Amounts:
+        found = told.get(container.name)
+        if found is not None and found.allocated_resources is not None:
+            return found.allocated_resources
+        return container.resources.requests if fresh else NOTHING
+
+    def running(container: Container) -> Amounts:
+        found = told.get(container.name)
+        if found is not None and found.resources is not None and found.resources.requests:
+            return found.resources.requests
+        return granted(container)
+
+    return [_together(pod, granted), _together(pod, running)]
+
+
+def _together(pod: Pod, ask: Ask) -> dict[str, int]:
+    """All containers at the hungriest moment, by what each asks for."""
+    totals = _sum(pod.spec.containers, ask)
+    for name, nano in _sum(filter(is_sidecar, pod.spec.init_containers), ask).items():
+        totals[name] = totals.get(name, 0) + nano
+    return _largest([totals, *_init_peaks(pod.spec.init_containers, ask)])
+
+
+def _init_peaks(init_containers: Sequence[Container], ask: Ask) -> Iterator[dict[str, int]]:
+    """What is needed while each plain init container runs: it, and the sidecars before it."""
+    sidecars: list[Container] = []
+    for container in init_containers:
+        if is_sidecar(container):
+            sidecars.append(container)
+        else:
+            yield _sum([*sidecars, container], ask)
+
+
+def _sum(containers: Iterable[Container], ask: Ask) -> dict[str, int]:
+    totals: dict[str, int] = {}
+    for container in containers:
+        for name, amount in ask(container).items():
+            totals[name] = totals.get(name, 0) + amount.nano
+    return totals
+
+
+def _largest(many: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """The largest amount of each resource."""
+    totals: dict[str, int] = {}
+    for amounts in many:
+        for name, nano in amounts.items():
+            totals[name] = max(totals.get(name, nano), nano)
+    return totals
+
+
+def _nano(amounts: Amounts) -> dict[str, int]:
+    return {name: amount.nano for name, amount in amounts.items()}
+
+
+def _is_pod_level(resource: str) -> bool:
+    return resource in _POD_LEVEL or resource.startswith("hugepages-")
