@@ -44,6 +44,7 @@ _STEPS: Final = {
     "AllocationPolicy, which leaves the pod to kube-scheduler",
     Cause.CLAIM: "delete the claim that is allocated elsewhere, or let the pod use devices of the same node",
     Cause.POD: "change the pod's tolerations, node selector or affinity",
+    Cause.KUBELET: "take the feature out of the pod's spec, or add nodes that name it in status.declaredFeatures",
     Cause.NEIGHBOURS: "label the nodes with the topologyKey that the pod's affinity or topologySpreadConstraints name, or take those out of "
     "the pod",
     Cause.ROOM: "lower the pod's resource requests or host ports, or add larger nodes",
@@ -54,7 +55,7 @@ _STEPS: Final = {
 }
 """Advice by cause when waiting does not help; the cause that is nearest to a solution comes first."""
 
-_OF_THE_POD: Final = frozenset({Cause.POD, Cause.NEIGHBOURS, Cause.ROOM})
+_OF_THE_POD: Final = frozenset({Cause.POD, Cause.KUBELET, Cause.NEIGHBOURS, Cause.ROOM})
 """Causes that have nothing to do with devices: none of them is nearer to a solution than the other."""
 
 _FREEING: Final = {

@@ -62,6 +62,18 @@ class ContainerPort(Value, frozen=True):
     protocol: str = "TCP"
 
 
+class ContainerRestartRule(Value, frozen=True):
+    """What becomes of the pod when a container exits in a certain way."""
+
+    action: str = ""
+
+
+class VolumeMount(Value, frozen=True):
+    """A volume in a container; only what asks something of the kubelet."""
+
+    bind_mount_options: tuple[str, ...] = ()
+
+
 class Container(Value, frozen=True):
     """A container or init container."""
 
@@ -69,6 +81,8 @@ class Container(Value, frozen=True):
     resources: ResourceRequirements = ResourceRequirements()
     ports: tuple[ContainerPort, ...] = ()
     restart_policy: str | None = None
+    restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
+    volume_mounts: tuple[VolumeMount, ...] = ()
 
 
 class PreferredSchedulingTerm(Value, frozen=True):
@@ -170,6 +184,7 @@ class PodSpec(Value, frozen=True):
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
     volumes: tuple[Volume, ...] = ()
     host_network: bool = False
+    host_users: bool | None = None
     priority: int = 0
     scheduling_group: PodSchedulingGroup | None = None
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from .affinity import inter_pod_affinity
+from .declared import declared_features
 from .spread import topology_spread
 
 if TYPE_CHECKING:
@@ -34,8 +35,12 @@ class Filter(Protocol):
 
 
 def prepare(pod: Pod, cluster: Cluster) -> tuple[Filter, ...]:
-    """The filters that have something to say about a pod, in kube-scheduler's order: volumes, topology spread, inter-pod affinity."""
-    found: tuple[Filter | None, ...] = (topology_spread(pod, cluster), inter_pod_affinity(pod, cluster))
+    """The filters that have something to say about a pod, in kube-scheduler's order: volumes, topology spread, inter-pod affinity, features."""
+    found: tuple[Filter | None, ...] = (
+        topology_spread(pod, cluster),
+        inter_pod_affinity(pod, cluster),
+        declared_features(pod),
+    )
     return tuple(item for item in found if item is not None)
 
 

@@ -172,6 +172,9 @@ class Cause(Enum):
     POD = "pod"
     """Taints, node selector or affinity: the pod does not want the node, or the node the pod."""
 
+    KUBELET = "kubelet"
+    """A feature that the pod uses and the node does not declare."""
+
     NEIGHBOURS = "neighbours"
     """Affinity or spread: the pods that run there, or do not."""
 

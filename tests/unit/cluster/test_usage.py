@@ -78,6 +78,71 @@ def test_a_pod_asks_for_what_it_needs_at_its_hungriest_moment(
     assert pod_requests(pod("p", spec=spec)) == amounts(**expected)
 
 
+def told(name: str, granted: str = "", running: str = "") -> dict[str, Any]:
+    """What the kubelet tells of a container's cpu."""
+    found: dict[str, Any] = {"name": name}
+    if granted:
+        found["allocatedResources"] = {"cpu": granted}
+    if running:
+        found["resources"] = {"requests": {"cpu": running}}
+    return found
+
+
+REFUSED = {"conditions": [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]}
+DEFERRED = {"conditions": [{"type": "PodResizePending", "status": "True", "reason": "Deferred"}]}
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "expected"),
+    [
+        ("1", {"containerStatuses": [told("a", "2", "2")]}, "2"),
+        ("3", {"containerStatuses": [told("a", "2", "1")]}, "3"),
+        ("1", {"containerStatuses": [told("a", "", "4")]}, "4"),
+        ("9", {"containerStatuses": [told("a", "2", "1")], **REFUSED}, "2"),
+        ("9", {"containerStatuses": [told("a", "2", "1")], **DEFERRED}, "9"),
+        ("1", {"containerStatuses": [told("b", "2", "2")]}, "1"),
+        ("1", {"containerStatuses": [told("a")]}, "1"),
+    ],
+    ids=["shrinking", "growing", "not-granted-yet", "refused", "deferred", "another", "older-kubelet"],
+)
+def test_a_resize_in_place_counts_with_the_most_that_is_asked_granted_or_given(
+    asked: str, status: dict[str, Any], expected: str
+) -> None:
+    """As kube-scheduler counts since Kubernetes 1.33."""
+    spec = {"containers": [container(cpu=asked) | {"name": "a"}], "nodeName": "n1"}
+
+    assert pod_requests(pod("p", spec=spec, status=status)) == amounts(cpu=expected)
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "expected"),
+    [
+        ("1", {"resources": {"requests": {"cpu": "2"}}, "allocatedResources": {"cpu": "3"}}, "3"),
+        ("5", {"resources": {"requests": {"cpu": "2"}}, "allocatedResources": {"cpu": "3"}}, "5"),
+        ("5", {"resources": {"requests": {"cpu": "2"}}, "allocatedResources": {"cpu": "3"}, **REFUSED}, "3"),
+        ("5", {}, "5"),
+    ],
+    ids=["shrinking", "growing", "refused", "no-word"],
+)
+def test_a_resize_of_a_pod_as_a_whole_counts_in_the_same_way(
+    asked: str, status: dict[str, Any], expected: str
+) -> None:
+    spec = {"containers": [container(cpu="500m") | {"name": "a"}], "resources": {"requests": {"cpu": asked}}}
+
+    assert pod_requests(pod("p", spec=spec, status=status)) == amounts(cpu=expected)
+
+
+def test_the_hungriest_moment_is_found_for_what_was_granted_as_for_what_is_asked() -> None:
+    """The init container that still has more than the spec says decides."""
+    spec = {
+        "containers": [container(cpu="2") | {"name": "a"}],
+        "initContainers": [container(cpu="1") | {"name": "init"}],
+    }
+    status = {"initContainerStatuses": [told("init", "4", "4")]}
+
+    assert pod_requests(pod("p", spec=spec, status=status)) == amounts(cpu="4")
+
+
 def test_sidecars_that_start_later_do_not_add_to_an_init_container() -> None:
     """The init container runs beside the first sidecar only; afterwards both sidecars run beside the container."""
     init = [container("Always", cpu="1"), container(cpu="2"), container("Always", cpu="1")]
@@ -174,6 +239,15 @@ class TestNodeUsage:
         cluster.apply("DELETED", self.bound(2))
 
         assert cluster.node_usage("n1") == NodeUsage()
+
+    def test_what_the_kubelet_grants_later_counts(self, cluster: Cluster) -> None:
+        spec = {"containers": [container(cpu="1") | {"name": "a"}], "nodeName": "n1"}
+        cluster.apply("ADDED", pod("p", 1, spec))
+        cluster.apply("MODIFIED", pod("p", 2, spec, {"containerStatuses": [told("a", "3", "3")]}))
+        assert cluster.node_usage("n1") == NodeUsage(amounts(cpu="3"), 1)
+
+        cluster.apply("MODIFIED", pod("p", 3, spec, {"containerStatuses": [told("a", "1", "1")]}))
+        assert cluster.node_usage("n1") == NodeUsage(amounts(cpu="1"), 1)
 
     def test_a_placed_pod_counts_before_it_is_bound_and_once_afterwards(self, cluster: Cluster) -> None:
         cluster.apply("ADDED", pod("p", 1, self.SPEC))

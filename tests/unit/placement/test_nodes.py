@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
-from dra_operator.cluster import NodeUsage
+from dra_operator.cluster import Cluster, NodeUsage
+from dra_operator.placement.checks import NodeChecks
 from dra_operator.placement.nodes import NodeReason, node_reason
 from dra_operator.placement.outcomes import Cause
 from dra_operator.placement.resources import demand_of, dra_resource_names
@@ -231,3 +233,47 @@ def test_a_reason_tells_whether_it_lasts(
 
 def test_nothing_runs_on_a_node_that_no_pod_names() -> None:
     assert cluster_of().node_usage("n1") == NodeUsage()
+
+
+@pytest.mark.parametrize(
+    ("spec", "feature"),
+    [
+        (
+            {"containers": [{"restartPolicyRules": [{"action": "RestartAllContainers"}]}]},
+            "RestartAllContainersOnContainerExits",
+        ),
+        (
+            {"initContainers": [{"volumeMounts": [{"name": "v", "bindMountOptions": ["noexec"]}]}]},
+            "VolumeBindMountOptions",
+        ),
+        ({"hostNetwork": True, "hostUsers": False}, "UserNamespacesHostNetworkSupport"),
+    ],
+)
+def test_a_feature_that_the_pod_uses_has_to_be_declared_by_the_node(
+    spec: dict[str, Any], feature: str
+) -> None:
+    checks = NodeChecks(pod(**spec), Cluster())
+    bare = node("n1")
+    declaring = msgspec.structs.replace(
+        bare, status=msgspec.structs.replace(bare.status, declared_features=(feature, "Other"))
+    )
+
+    found = checks.reason(bare)
+
+    assert found is not None
+    assert (found.text, found.lasting) == ("node(s) didn't match Pod's required features", True)
+    assert checks.lasting_reason(bare) == found
+    assert checks.reason(declaring) is None
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"containers": [{"restartPolicyRules": [{"action": "Restart"}]}]},
+        {"containers": [{"volumeMounts": [{"name": "v"}]}]},
+        {"hostNetwork": True},
+        {"hostUsers": False},
+    ],
+)
+def test_other_pods_need_nothing_declared(spec: dict[str, Any]) -> None:
+    assert NodeChecks(pod(**spec), Cluster()).reason(node("n1")) is None
