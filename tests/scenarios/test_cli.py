@@ -11,7 +11,9 @@ import yaml
 from click.testing import CliRunner
 
 from dra_operator.cli import main
-from dra_operator.testing.builders import claim, namespace, request
+from dra_operator.kube.api import MERGE, Api
+from dra_operator.model.marks import MARK
+from dra_operator.testing.builders import claim, devices, namespace, node, request, resource_slice
 from dra_operator.testing.fakeapi import FakeApi
 
 if TYPE_CHECKING:
@@ -56,9 +58,9 @@ def kubeconfig(server: FakeApi, tmp_path: Path) -> Path:
     return path
 
 
-async def run(kubeconfig: Path, *arguments: str) -> Result:
+async def run(kubeconfig: Path, *arguments: str, command: str = "claims") -> Result:
     environment = {"KUBECONFIG": str(kubeconfig)}
-    return await asyncio.to_thread(CliRunner().invoke, main, ["claims", *arguments], env=environment)
+    return await asyncio.to_thread(CliRunner().invoke, main, [command, *arguments], env=environment)
 
 
 def names(shown: Result) -> list[str]:
@@ -101,3 +103,107 @@ async def test_without_the_right_it_says_whose_right_is_missing_and_what_to_do(
     assert (shown.exit_code, shown.stdout) == (1, "")
     assert 'User "jane" cannot list resource "resourceclaims"' in shown.stderr
     assert remedy in shown.stderr
+
+
+# --- drift
+
+
+async def drift(kubeconfig: Path, *arguments: str, apart: float = 0.0) -> Result:
+    return await run(kubeconfig, f"--apart={apart}", *arguments, command="drift")
+
+
+def half_a_pool(where: str) -> dict[str, Any]:
+    """One of two slices."""
+    return resource_slice("one", "gpu.test", devices(1), node=where, resourceSliceCount=2)
+
+
+def marked(name: str, where: str) -> dict[str, Any]:
+    """A claim that bears the operator's mark and is not allocated."""
+    found = claim(name, request("gpu", "gpu.test"), namespace=where)
+    found["metadata"]["annotations"] = {MARK: "feedfacefeedface"}
+    return found
+
+
+async def test_without_drift_nothing_is_printed_and_the_status_is_0(
+    kubeconfig: Path, server: FakeApi, tmp_path: Path
+) -> None:
+    shown = await drift(server.write_kubeconfig(tmp_path / "admin"), "-A")
+    assert (shown.exit_code, shown.stdout, shown.stderr) == (0, "", "No drift found in any namespace.\n")
+
+    shown = await drift(kubeconfig)
+    assert (shown.exit_code, shown.stdout) == (0, "")
+    assert "No drift found in namespace mine." in shown.stderr
+
+
+async def test_who_may_read_one_namespace_sees_its_findings_and_is_told_what_could_not_be_seen(
+    kubeconfig: Path, server: FakeApi
+) -> None:
+    server.create(marked("left", "mine"))
+    server.create(marked("hidden", "theirs"))
+
+    shown = await drift(kubeconfig)
+
+    assert shown.exit_code == 1
+    assert [line.split()[:3] for line in shown.stdout.splitlines()[1:]] == [
+        ["MarkLeft", "ResourceClaim", "mine/left"]
+    ]
+    assert "findings that need" in shown.stderr
+    assert "ResourceSlice" in shown.stderr
+    assert "which you may not list there" in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("output", "read"), [("json", json.loads), ("yaml", yaml.safe_load)], ids=["json", "yaml"]
+)
+async def test_findings_for_programs_name_object_text_and_remedy(
+    server: FakeApi, tmp_path: Path, output: str, read: Any
+) -> None:
+    server.create(marked("left", "mine"))
+    admin = server.write_kubeconfig(tmp_path / "admin")
+
+    shown = await drift(admin, "-A", f"--output={output}")
+
+    assert shown.exit_code == 1
+    (finding,) = read(shown.stdout)["findings"]
+    assert (finding["finding"], finding["object"]["name"]) == ("MarkLeft", "left")
+    assert set(finding) == {"finding", "object", "text", "others", "remedy", "repair"}
+    named = await drift(admin, "-A", "--output=name")
+    assert (named.exit_code, named.stdout) == (1, "resourceclaim.resource.k8s.io/left\n")
+
+
+async def test_what_belongs_to_no_namespace_is_shown_to_who_looks_into_all(
+    server: FakeApi, tmp_path: Path
+) -> None:
+    admin = server.write_kubeconfig(tmp_path / "admin")
+    server.create(node("n1"))
+    server.create(half_a_pool("n1"))
+
+    shown = await drift(admin, "-A")
+    assert (shown.exit_code, "PoolStuck" in shown.stdout) == (1, True)
+    assert (await drift(admin, "-n", "mine")).exit_code == 0
+
+
+async def test_what_is_over_at_the_second_look_is_no_drift(server: FakeApi, tmp_path: Path) -> None:
+    server.create(marked("left", "mine"))
+    server.create(marked("working", "mine"))
+    admin = server.write_kubeconfig(tmp_path / "admin")
+
+    looking = asyncio.create_task(drift(admin, "-A", "--output=name", apart=2.0))
+    async with asyncio.timeout(60):
+        while not any((call.verb, call.plural) == ("list", "nodes") for call, _ in server.calls):  # noqa: ASYNC110 - the server tells nobody
+            await asyncio.sleep(0.02)
+    async with await Api.connect(str(admin), None) as api:
+        path = "/apis/resource.k8s.io/v1/namespaces/mine/resourceclaims/working"
+        await api.request("PATCH", path, body={"metadata": {"annotations": None}}, content_type=MERGE)
+    shown = await looking
+
+    assert (shown.exit_code, shown.stdout) == (1, "resourceclaim.resource.k8s.io/left\n")
+
+
+async def test_an_error_has_another_status_than_findings(kubeconfig: Path, tmp_path: Path) -> None:
+    refused = await drift(kubeconfig, "--namespace=theirs")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "Name a namespace of yours" in refused.stderr
+
+    nobody = await drift(tmp_path / "none")
+    assert nobody.exit_code == 2

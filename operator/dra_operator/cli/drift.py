@@ -1,0 +1,179 @@
+"""`kubectl dra drift`: what is left over, lost, stuck or given twice, out of plain lists; `explain.drift` does the looking.
+
+Reads and prints, as `main` asks; the same findings as the operator's own, whether one runs or not. One look cannot tell what is wrong
+from what is under way, so there are two, and what only one of them found is left out. It must not write.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import yaml
+from rich.table import Table
+
+from dra_operator.cel import default_compiler
+from dra_operator.cluster import Cluster, Unreadable
+from dra_operator.errors import ApiForbidden
+from dra_operator.explain.drift import Facts, Finding, findings
+from dra_operator.features import DEFAULT_1_37
+from dra_operator.kube.discovery import look
+from dra_operator.kube.kinds import KINDS
+from dra_operator.kube.listing import list_all
+from dra_operator.model import PoolId, held_allocation
+from dra_operator.placement import PlacementOptions, Placer, Release
+
+if TYPE_CHECKING:
+    from dra_operator.kube import Api
+    from dra_operator.kube.kinds import Kind
+    from dra_operator.kube.listing import Rejected
+    from dra_operator.model import Pod
+
+READ = (
+    "ResourceClaim",
+    "Pod",
+    "PodGroup",
+    "AllocationPolicy",
+    "DeviceTaintRule",
+    "DeviceClass",
+    "ResourceSlice",
+    "Node",
+)
+"""Kinds that are read. Claims come before pods: a claim's consumer that is not among the pods listed later is gone."""
+
+OUTPUTS = ("table", "json", "yaml", "name")
+
+
+@dataclass(slots=True)
+class View:
+    """The cluster as this user may see it.
+
+    Attributes:
+        cluster: what was read.
+        unseen: kinds that this user may not read, with the server's words.
+        served: kinds that the server has.
+    """
+
+    cluster: Cluster = field(default_factory=lambda: Cluster(DEFAULT_1_37))
+    unseen: dict[str, str] = field(default_factory=dict)
+    served: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was found.
+
+    Attributes:
+        namespace: looked into; empty for all.
+        findings: in the order of their table.
+        unseen: kinds that this user may not read, with the server's words.
+    """
+
+    namespace: str
+    findings: tuple[Finding, ...]
+    unseen: dict[str, str]
+
+    def text(self, output: str) -> str:
+        """All of it as JSON or YAML, or the objects alone as kubectl names them."""
+        if output == "name":
+            return "\n".join(dict.fromkeys(_name(finding) for finding in self.findings))
+        whole = {"findings": [finding.to_object() for finding in self.findings], "notSeen": self.unseen}
+        return (
+            json.dumps(whole, indent=2)
+            if output == "json"
+            else yaml.safe_dump(whole, sort_keys=False).rstrip()
+        )
+
+    def table(self) -> Table:
+        """A row a finding, as kubectl prints tables."""
+        result = Table(box=None, padding=(0, 3, 0, 0), pad_edge=False, header_style="")
+        for heading in ("FINDING", "OBJECT", "WHAT"):
+            result.add_column(heading, overflow="fold")
+        for finding in self.findings:
+            result.add_row(finding.finding, f"{finding.kind} {finding.key}", finding.message)
+        return result
+
+    def blind_spots(self) -> str:
+        """What could not be seen; empty if everything could."""
+        if not self.unseen:
+            return ""
+        return f"Not looked for: findings that need {', '.join(self.unseen)}, which you may not list there."
+
+
+async def examine(api: Api, namespace: str, *, replace: bool, apart: float) -> Report:
+    """Look twice, so many seconds apart (once for 0), and tell what both looks found.
+
+    Raises:
+        ApiForbidden: this user may read neither claims nor pods there.
+        ApiError: the server cannot be asked.
+    """
+    found, unseen = await _once(api, namespace, replace=replace)
+    if found and apart:
+        before = {(finding.finding, finding.uid) for finding in found}
+        await asyncio.sleep(apart)
+        again, unseen = await _once(api, namespace, replace=replace)
+        found = [finding for finding in again if (finding.finding, finding.uid) in before]
+    return Report(namespace, tuple(found), unseen)
+
+
+async def _once(api: Api, namespace: str, *, replace: bool) -> tuple[list[Finding], dict[str, str]]:
+    view = await _read(api, namespace)
+    found = findings(view.cluster, facts_of(view, replace=replace))
+    # What belongs to no namespace is whoever's business who looks into all of them.
+    return [finding for finding in found if namespace in {"", finding.namespace}], view.unseen
+
+
+async def _read(api: Api, namespace: str) -> View:
+    served = (await look(api)).kinds
+    view = View(served=frozenset(served))
+    for name in READ:
+        if name in served:
+            try:
+                await _take(api, served[name], namespace, view)
+            except ApiForbidden as error:
+                if {"ResourceClaim", "Pod"} <= {*view.unseen, name}:
+                    raise
+                view.unseen[name] = str(error)
+    return view
+
+
+async def _take(api: Api, kind: Kind, namespace: str, view: View) -> None:
+    listing = await list_all(api, kind, namespace=namespace)
+    view.cluster.replace(kind.name, listing.objects, listing.version)
+    if kind.name == KINDS["ResourceClaim"].name:
+        for rejected in listing.rejected:
+            view.cluster.hold_unreadable(unreadable(rejected))
+
+
+def unreadable(rejected: Rejected) -> Unreadable:
+    """A claim that cannot be decoded, as the model keeps it."""
+    meta = rejected.metadata
+    allocation = held_allocation(json.loads(rejected.raw))
+    return Unreadable(meta.key, meta.uid, None, str(rejected.error), allocation)
+
+
+def facts_of(view: View, *, replace: bool) -> Facts:
+    """What the lists do not tell. Nothing is known of attempts: what goes on is gone by the second look."""
+    placer = Placer(view.cluster, default_compiler(), DEFAULT_1_37, PlacementOptions(replace=replace))
+
+    def is_idle(pod: Pod) -> bool:
+        return isinstance(placer.classify(pod), Release)
+
+    policies = view.cluster.policies.values()
+    owned = (pool for policy in policies for pool in policy.status.owned_pools)
+    return Facts(
+        now=datetime.now(UTC),
+        is_idle=is_idle,
+        expected={PoolId(pool.driver, pool.name): pool.name for pool in owned},
+        rules_served="DeviceTaintRule" in view.served,
+        unseen=frozenset(view.unseen) | (set(READ) - view.served),
+    )
+
+
+def _name(finding: Finding) -> str:
+    kind = KINDS[finding.kind]
+    singular = kind.name.lower() + (f".{kind.group}" if kind.group else "")
+    return f"{singular}/{finding.name}"
