@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from dra_operator.cluster import claim_keys, freed_devices, pod_requests, rules_changed
+from dra_operator.cluster import claim_keys, freed_devices, pinned_node, pod_requests, rules_changed
 from dra_operator.errors import ApiConflict, ApiError, ApiForbidden, ApiInvalid, ApiNotFound
 from dra_operator.explain import explain
 from dra_operator.logfields import fields, note
@@ -122,6 +122,11 @@ class AllocationController:
 
     def start(self) -> None:
         """The model is synced: look at every pod that may need us; half-done attempts are finished on the way."""
+        by_age = sorted(
+            self._cluster.pods.values(), key=lambda pod: (pod.metadata.creation_timestamp or "", pod.key)
+        )
+        for pod in by_age:
+            self._borrow(pod)
         for pod in self._cluster.pods.values():
             self._notice(pod)
         self._parts.clock.call_later(REMIND, self._remind)
@@ -148,6 +153,12 @@ class AllocationController:
             self._waking = self._parts.clock.call_later(BATCH, self._wake_now)
             pods = map(self._cluster.pods.get, self.waiting)
             self._first_priority = max((pod.spec.priority for pod in pods if pod), default=None)
+
+    def _borrow(self, pod: Pod) -> None:
+        """Keep what a pod needs of kube-scheduler where an operator before us sent it, or a second one is sent after the same devices."""
+        node = "" if pod.spec.node_name or pod.is_done else pinned_node(pod)
+        if node and any(holds_our_allocation(claim) for claim in claims_of(self._cluster, pod)):
+            self._committer.borrow(pod, self._placer.for_kube_scheduler(pod, node))
 
     def works_on(self, pod_key: str) -> bool:
         """Whether an attempt for the pod goes on, is about to, or waits for something that it knows; not one that keeps failing."""

@@ -52,6 +52,9 @@ LOOKS: Final = 500
 TELLS: Final = 50
 """Pods that one round tells: the others come in the next ones. Arbitrary, and less than the event writer drops."""
 
+REMIND: Final = 1200.0
+"""Seconds after which pods that still wait are told again. Arbitrary, well below the hour for which the API server keeps events."""
+
 _MARK: Final = DeviceTaint(key=OWNED_TAINT, effect=EFFECT)
 
 
@@ -82,6 +85,13 @@ class BystanderWatch:
         for pod in self._cluster.pods.values():
             self._note(pod)
         self._look_again(self._past)
+        self._clock.call_later(REMIND, self._remind)
+
+    def _remind(self) -> None:
+        """The API server forgets events after an hour: whoever still waits is told again."""
+        self._told.clear()
+        self._look_again(self._past)
+        self._clock.call_later(REMIND, self._remind)
 
     def changed(self, change: Change) -> None:
         """Look at the pod that changed, at the pods of the claim that did, or at all when whose devices are may have changed."""

@@ -139,6 +139,14 @@ class Committer:
         self._unplaced.discard(pod_uid)
         self._return(self._borrowed.pop(pod_uid, ()))
 
+    def borrow(self, pod: Pod, theirs: Iterable[ClaimDecision]) -> None:
+        """Keep devices for the claims of a pod that kube-scheduler is about to allocate: one that was sent to its node before we started."""
+        decisions = list(theirs)
+        for decision in decisions:
+            self._cluster.reserve(decision.claim.metadata.uid, decision.allocation)
+        if decisions:
+            self._borrowed[pod.uid] = [decision.claim.metadata.uid for decision in decisions]
+
     def has_borrowed(self, claim_uid: str) -> bool:
         """Whether devices were kept for a claim of kube-scheduler's; once it allocates, which others they are may matter."""
         return any(claim_uid in claims for claims in self._borrowed.values())

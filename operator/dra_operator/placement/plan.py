@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from .candidates import Need
     from .market import Teller
     from .nodes import NodeReason
-    from .outcomes import Classification, Decision, Outcome
+    from .outcomes import ClaimDecision, Classification, Decision, Outcome
 
 _Markets: TypeAlias = tuple[Market, Market]
 """Ours and theirs."""
@@ -118,6 +118,21 @@ class Placer:
         self._refresh()
         ruling = self._rules.claim(claim)
         return ruling.pool if ruling.side is Side.OURS else None
+
+    def for_kube_scheduler(self, pod: Pod, node_name: str) -> tuple[ClaimDecision, ...]:
+        """What kube-scheduler could allocate on a node for the claims of a pod that are its own, as `Plan.theirs`; nothing if that cannot be told."""
+        self._refresh()
+        node = self._cluster.nodes.get(node_name)
+        found = (entry.claim for entry in self._cluster.claims_of_pod(pod))
+        pending = {claim.key: claim for claim in found if claim is not None and not claim.is_allocated}
+        theirs = tuple(claim for claim in pending.values() if self._rules.claim(claim).side is Side.THEIRS)
+        if node is None or not theirs:
+            return ()
+        options = Options(max_steps=self._options.max_steps)
+        try:
+            return self._market(theirs, self._is_theirs, options).allocate(node)
+        except (NodeError, CelError, InvalidInput, FeatureUnsupported):
+            return ()  # kube-scheduler will find the same, and say so
 
     def extended_of_ours(self, pod: Pod) -> tuple[str, str, PoolId] | None:
         """An extended resource that the pod asks for and only devices of ours can be behind: its name, the class, a pool.

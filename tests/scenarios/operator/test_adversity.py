@@ -286,6 +286,21 @@ async def test_what_kube_scheduler_did_not_take_of_what_was_kept_for_it_serves_t
         await here.until(lambda: not here.is_gated("next"))
 
 
+async def test_what_is_kept_for_kube_scheduler_is_kept_over_a_restart() -> None:
+    """Two pods would be sent after one device otherwise; the second could never be taken back."""
+    nics = (claim("any", requests("gpu", class_name="nic")), claim("first", first_nic()))
+    async with world("claims", objects=(*CLUSTER, *NICS, *nics)) as here:
+        here.add(pod("web", by_name("mine", "a"), by_name("any", "b")))
+        await here.until(lambda: not here.is_gated("web"))
+        await here.kill()
+        here.add(pod("next", by_name("also", "a"), by_name("first", "b")))
+        await here.start()
+        await here.until(lambda: here.messages("AllocationFailed", "next"))
+        assert here.is_gated("next")
+        await here.delete("pod", "web")
+        await here.until(lambda: not here.is_gated("next"))
+
+
 async def test_a_pod_whose_release_may_be_under_way_keeps_its_room_on_the_node() -> None:
     small = (node("n1", cpu="1"), slice_("n1", 2), device_class(), policy(), claim("mine"), claim("also"))
     async with world("claims", objects=small) as here:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dra_operator.controllers.bystanders import GATHER, LOOKS, ROUND, TELLS, BystanderWatch
+from dra_operator.controllers.bystanders import GATHER, LOOKS, REMIND, ROUND, TELLS, BystanderWatch
 from dra_operator.controllers.parts import Parts
 from dra_operator.features import DEFAULT_1_37
 from dra_operator.metrics import Metrics
@@ -55,6 +55,11 @@ def watched(*objects: Value, count: int = PODS, settle: float = 0.0) -> tuple[Cl
     return cluster, told, clock
 
 
+def rounds(clock: HandClock) -> int:
+    """Rounds that are due; not the reminder, which always is."""
+    return sum(timer.callback.__name__ != "_remind" for timer in clock.timers)
+
+
 def test_each_round_tells_some_and_each_pod_is_told_once() -> None:
     cluster, told, clock = watched()
     clock.advance(GATHER)
@@ -68,7 +73,19 @@ def test_each_round_tells_some_and_each_pod_is_told_once() -> None:
 
     assert counts == [TELLS, 2 * TELLS, PODS, PODS]
     assert len(set(told.names)) == PODS
-    assert clock.timers == []
+    assert rounds(clock) == 0
+
+
+def test_a_pod_that_still_waits_is_told_again_before_its_event_expires() -> None:
+    _, told, clock = watched(policy(), count=1)
+    clock.advance(GATHER)
+    assert told.names == ["p0"]
+    clock.advance(REMIND - GATHER - 1)
+    assert told.names == ["p0"]
+    for _ in range(2):
+        clock.advance(1)
+        clock.advance(GATHER)
+    assert told.names == ["p0", "p0"]
 
 
 def test_pods_that_were_there_at_the_start_are_told_in_rounds_too() -> None:
@@ -84,18 +101,18 @@ def test_changes_while_a_round_is_due_bring_no_other_rounds() -> None:
     cluster, told, clock = watched(policy())
     for number in range(20):
         cluster.apply("MODIFIED", slice_("gpus", [f"gpu-{number}:a100"], on="n1"))
-        assert len(clock.timers) == 1
+        assert rounds(clock) == 1
 
     clock.advance(GATHER)
     assert len(told.names) == TELLS
-    assert len(clock.timers) == 1
+    assert rounds(clock) == 1
 
 
 def test_a_round_looks_at_a_bounded_number_of_pods() -> None:
     """They are kube-scheduler's: nobody is told, and the last one, which is ours by then, is in the second round."""
     cluster, told, clock = watched(policy("nics", {"driver": NIC}), count=LOOKS + 1)
     clock.advance(GATHER)
-    assert len(clock.timers) == 1
+    assert rounds(clock) == 1
 
     cluster.apply("ADDED", policy())
     clock.advance(ROUND)
