@@ -26,6 +26,7 @@ from dra_operator.model import (
 )
 
 from .claims import Holdings, Unreadable
+from .joining import Joining
 from .neighbours import Neighbours
 from .ownership import Ownership
 from .podgroups import PodGroupIndex
@@ -64,6 +65,7 @@ class Cluster:
         self._neighbours = Neighbours(self.namespace_labels)
         self._usage = UsageIndex(self._neighbours)
         self._ownership = Ownership()
+        self._joining = Joining()
         self._listeners: list[Callable[[Change], None]] = []
         self._synced: set[str] = set()
         self._stores: dict[str, Store[Any]] = {kind: self._store(kind) for kind in KINDS}
@@ -215,6 +217,18 @@ class Cluster:
     def is_reserved(self, claim_uid: str) -> bool:
         """Whether a decision for the claim is in flight."""
         return self._holdings.is_reserved(claim_uid)
+
+    def join(self, claim_uid: str, consumer_uid: str) -> None:
+        """Count a consumer of a claim whose write is about to be sent, until `leave` is called."""
+        self._joining.join(claim_uid, consumer_uid)
+
+    def leave(self, claim_uid: str, consumer_uid: str) -> None:
+        """That write is over; nothing happens if there was none."""
+        self._joining.leave(claim_uid, consumer_uid)
+
+    def consumers(self, claim: ResourceClaim) -> int:
+        """How many consumers a claim has, with those on their way."""
+        return self._joining.consumers(claim)
 
     # --- nodes
 

@@ -28,6 +28,7 @@ from dra_operator.metrics import (
 )
 from dra_operator.model import GATE, POD_CLAIM_NAME, Namespace, Node, Pod, ResourceClaim
 from dra_operator.placement import (
+    RUNNING,
     Allocate,
     Ignore,
     Plan,
@@ -44,7 +45,7 @@ from .failures import Failures
 from .names import holds_our_allocation
 from .patience import Patience
 from .podscheduled import SCHEDULER_ERROR, UNSCHEDULABLE, PodScheduled
-from .readiness import PENDING_REASON, READY, State, lost_text, stuck_text
+from .readiness import PENDING_REASON, READY, State, bound_text, lost_text, stuck_text
 from .rules import POLICY
 from .signature import signature
 from .undo import claims_of, to_take_back
@@ -231,9 +232,15 @@ class AllocationController:
         kube-scheduler allocates, then binds: where the pod's event overtakes the claim's, a pod that it has served looks like one
         that nobody serves.
         """
-        if not pod.spec.node_name or isinstance(self._placer.classify(pod), Ignore):
+        if not pod.spec.node_name:
             self.waiting.drop(pod.key)
             return False
+        answer = self._placer.classify(pod)
+        if isinstance(answer, Ignore):
+            self._look_at_devices(pod)
+            return False
+        if isinstance(answer, Wait):
+            return True
         for claim in claims_of(self._cluster, pod):
             if not claim.is_allocated:
                 await self._parts.access.fresh(CLAIM, claim)
@@ -241,6 +248,18 @@ class AllocationController:
             self.queue.add(pod.key)
             return False
         return True
+
+    def _look_at_devices(self, pod: Pod) -> None:
+        """A pod on its node is not held back by devices that are not ready, as nobody could place it anew: what they lack is told."""
+        verdict = (
+            READY if pod.status.phase == RUNNING else self._readiness.judge(claims_of(self._cluster, pod))
+        )
+        if verdict.claim is None:
+            self.waiting.drop(pod.key)
+            return
+        reason = verdict.reason if verdict.is_lost else PENDING_REASON
+        self._wait(pod, "waiting", reason, bound_text(verdict, pod.spec.node_name))
+        self._readiness.remind(pod.uid, verdict, lambda: self.queue.add(pod.key))
 
     async def _allocate(self, pod: Pod, work: Allocate) -> None:
         verdict = READY if work.bound_node else self._readiness.judge(work.allocated)

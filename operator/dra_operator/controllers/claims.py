@@ -13,6 +13,7 @@ from dra_operator.cluster import Resolution, group_key, is_reserved, shared_with
 from dra_operator.errors import ApiNotFound
 from dra_operator.logfields import note
 from dra_operator.model import Pod, PodGroup, ResourceClaim, ResourceClaimTemplate
+from dra_operator.placement import MAX_CONSUMERS, reaches
 
 from .claimmaking import FAILED, owned_claim, status_entries
 from .commit import POD
@@ -133,8 +134,16 @@ class ClaimGenerator:
                 and claim
                 and claim.is_allocated
                 and not is_reserved(pod, claim)
+                and self._may_join(pod, claim)
             ):
                 await self._committer.reserve(pod, claim)
+
+    def _may_join(self, pod: Pod, claim: ResourceClaim) -> bool:
+        """Whether there is sense in reserving: on another node than the claim's the pod could not start (upstream reserves all the same, cp
+        C-52), and a full claim takes nobody. The allocation controller tells the pod of both.
+        """
+        node = self._cluster.nodes.get(pod.spec.node_name)
+        return (node is None or reaches(node, claim)) and self._cluster.consumers(claim) < MAX_CONSUMERS
 
     def _add_all(self, pods: Iterable[Pod]) -> None:
         for pod in pods:

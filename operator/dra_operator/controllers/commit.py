@@ -19,6 +19,7 @@ from dra_operator.errors import (
     ApiUnauthorized,
 )
 from dra_operator.model import FINALIZER, to_object
+from dra_operator.placement import MAX_CONSUMERS
 
 from .clock import to_rfc3339
 from .consumers import consumer_of, own_uids
@@ -55,6 +56,11 @@ def reserved_for(claim: ResourceClaim, consumer: ResourceClaimConsumerReference)
     """`reservedFor` with the consumer (`consumers.consumer_of`) in it, once."""
     there = [to_object(entry) for entry in claim.status.reserved_for]
     return there if claim.is_reserved_for(consumer.uid) else [*there, to_object(consumer)]
+
+
+def is_full(claim: ResourceClaim) -> bool:
+    """Whether the API server takes no further consumer (cp I-4, V-50)."""
+    return len(claim.status.reserved_for) >= MAX_CONSUMERS
 
 
 def without(claim: ResourceClaim, uids: Iterable[str]) -> list[dict[str, Any]]:
@@ -164,10 +170,19 @@ class Committer:
         """Add the pod, or the PodGroup through which it shares it, to the consumers of a claim that is allocated already.
 
         Raises:
-            ApiConflict: its allocation is another one, or gone; or the pod's group is not known.
+            ApiConflict: its allocation is another one, or gone; or it takes no further consumer; or the pod's group is not known.
         """
         consumer = consumer_of(pod, claim, self._cluster)
+        self._cluster.join(claim.metadata.uid, consumer.uid)
+        try:
+            await self._add_consumer(claim, consumer)
+        finally:
+            self._cluster.leave(claim.metadata.uid, consumer.uid)
+
+    async def _add_consumer(self, claim: ResourceClaim, consumer: ResourceClaimConsumerReference) -> None:
         for _ in range(ATTEMPTS):
+            if is_full(claim) and not claim.is_reserved_for(consumer.uid):
+                raise ApiConflict(f"ResourceClaim {claim.key} takes no further consumer", status=409)
             body = {"status": {"reservedFor": reserved_for(claim, consumer)}}
             try:
                 await self._access.patch(CLAIM, claim, body, subresource="status")
@@ -368,6 +383,8 @@ class Committer:
         decisions = (*plan.ours, *plan.theirs)
         for decision in decisions:
             self._cluster.reserve(decision.claim.metadata.uid, decision.allocation)
+        for claim in plan.reserve:
+            self._cluster.join(claim.metadata.uid, self._consumer_uid(pod, claim))
         if plan.theirs:
             # What kube-scheduler is going to allocate stays reserved until it has (the model notices), or the pod is gone.
             self._borrowed[pod.uid] = [decision.claim.metadata.uid for decision in plan.theirs]
@@ -383,8 +400,17 @@ class Committer:
         for decision in plan.ours:
             if decision.claim.metadata.uid not in unanswered:
                 self._cluster.unreserve(decision.claim.metadata.uid)
+        for claim in plan.reserve:
+            self._cluster.leave(claim.metadata.uid, self._consumer_uid(pod, claim))
         if not unanswered:
             self.in_flight.pop(pod.key, None)
+
+    def _consumer_uid(self, pod: Pod, claim: ResourceClaim) -> str:
+        """The uid that `reserve` is going to add; the pod's where its group is not known, which fails there."""
+        try:
+            return consumer_of(pod, claim, self._cluster).uid
+        except ApiConflict:
+            return pod.uid
 
     def _let_go(self, pod_uid: str) -> None:
         """The pod goes nowhere by this attempt."""

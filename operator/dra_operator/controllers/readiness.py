@@ -226,6 +226,14 @@ def lost_text(verdict: Verdict) -> str:
     )
 
 
+def bound_text(verdict: Verdict, node: str) -> str:
+    """What a pod is told that is on its node already: no time-out helps it."""
+    return (
+        f"{verdict.text}. The pod is bound to node {node} already: it starts when its driver has the device ready; if that does not come, see the "
+        "driver and the conditions of the device in status.devices of the claim, or delete the pod, and its claim"
+    )
+
+
 def stuck_text(verdict: Verdict, *, is_ours: bool) -> str:
     """What a pod is told whose claim has lost its devices, and cannot be given others."""
     assert verdict.claim is not None

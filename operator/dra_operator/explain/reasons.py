@@ -69,6 +69,8 @@ EVENTS: Final = {
     "BindingConditionsPending": Reason(NORMAL),
     "DeviceBindingFailed": Reason(WARNING),
     "DeviceBindingTimeout": Reason(WARNING),
+    "AllocatedElsewhere": Reason(WARNING),
+    "NobodyAllocates": Reason(WARNING),
     "NodeGone": Reason(WARNING),
     "NodeUnknown": Reason(WARNING),
     "AllocatedPastPolicy": Reason(WARNING, (CLAIM,)),

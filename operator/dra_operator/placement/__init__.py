@@ -5,9 +5,11 @@ The allocation controller makes one `Placer` and asks it, pod by pod: `decide(po
 plan needs no undo.
 """
 
+from .bound import RUNNING, reaches
 from .entries import CLAIM_MISSING, unknown_requests
 from .findings import COMBINATION
 from .gates import UNKNOWN_GATE, unknown_gate_text, unknown_gates
+from .intake import MAX_CONSUMERS
 from .options import PlacementOptions
 from .outcomes import (
     Allocate,
@@ -33,6 +35,8 @@ __all__ = [
     "CLAIM_MISSING",
     "COMBINATION",
     "IN_USE",
+    "MAX_CONSUMERS",
+    "RUNNING",
     "UNKNOWN_GATE",
     "Allocate",
     "Cause",
@@ -51,6 +55,7 @@ __all__ = [
     "Unplaced",
     "Verdict",
     "Wait",
+    "reaches",
     "unknown_gate_text",
     "unknown_gates",
     "unknown_requests",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from dra_operator.cluster import Resolution, group_key, is_reserved
 from dra_operator.model import GATE, SCHEDULER_NAME
 
+from .bound import RUNNING, elsewhere, unserved
 from .constraints import refusal, unevaluated_fields
 from .entries import group_unknown, hindrance, node_unknown
 from .faults import class_missing, forms
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 
 MAX_CONSUMERS: Final = 256
 """Consumers that the API server takes in `reservedFor` (cp I-4, V-50)."""
-
-RUNNING: Final = "Running"
-"""The phase of pods that the kubelet has started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +132,17 @@ class Intake:
         return ruling.side
 
     def _for_bound(self, pod: Pod, found: _Sorted) -> Classification:
-        """A pod that never saw a scheduler (cp I-28): only what is ours and unallocated is work."""
+        """A pod that never saw a scheduler (cp I-28): only what is ours and unallocated is work; what nobody does is told."""
+        node = self._cluster.nodes.get(pod.spec.node_name)
+        if node is None:
+            return node_unknown(pod) if found.ours else Ignore()
+        if pod.status.phase != RUNNING:
+            held = elsewhere(node, found.allocated) or unserved(pod, found.theirs)
+            held = held or self._full(pod, found.allocated)
+            if held is not None:
+                return held
         if not found.ours:
             return Ignore()
-        if pod.spec.node_name not in self._cluster.nodes:
-            return node_unknown(pod)
         return (
             self._in_flight(pod, found.ours) or self._full(pod, found.allocated_ours) or _allocate(pod, found)
         )
@@ -168,7 +172,7 @@ class Intake:
     def _full(self, pod: Pod, claims: Iterable[ResourceClaim]) -> Wait | None:
         """Claims that take no further consumer (cp I-4)."""
         for claim in claims:
-            if len(claim.status.reserved_for) >= MAX_CONSUMERS and not is_reserved(pod, claim):
+            if self._cluster.consumers(claim) >= MAX_CONSUMERS and not is_reserved(pod, claim):
                 text = (
                     f"ResourceClaim {claim.key}: status.reservedFor: {MAX_CONSUMERS} pods use the claim already, which is all that "
                     "Kubernetes allows: the pod goes on by itself when one of them ends; use another claim to run at once"

@@ -113,11 +113,70 @@ def test_a_bound_pod_with_an_unallocated_claim_of_ours_is_work_on_its_node(clust
     assert placer(cluster).classify(running("p", "n1", "c")) == Allocate(ours=(wanted,), bound_node="n1")
 
 
-def test_a_bound_pod_whose_claims_are_theirs_or_allocated_is_ignored(cluster: Cluster) -> None:
-    cluster.apply("ADDED", claim("theirs", exactly("nic", "nic")))
-    cluster.apply("ADDED", allocated("done", "n1/gpu-0"))
+def test_a_bound_pod_whose_claims_are_allocated_for_its_node_is_ignored(cluster: Cluster) -> None:
+    cluster.apply("ADDED", allocated("done", "n1/gpu-0", on="n1"))
+    cluster.apply("ADDED", allocated("anywhere", "n1/gpu-1"))
 
-    assert placer(cluster).classify(running("p", "n1", "theirs", "done")) == Ignore()
+    assert placer(cluster).classify(running("p", "n1", "done", "anywhere")) == Ignore()
+
+
+STARTED = {"phase": "Running"}
+
+
+def test_a_bound_pod_is_told_of_devices_that_its_node_cannot_reach(cluster: Cluster) -> None:
+    """Cp C-52: kube-controller-manager reserves all the same."""
+    cluster.apply("ADDED", node("plain"))
+    cluster.apply("ADDED", allocated("done", "n1/gpu-0", on="n1", reserved=["uid-p"]))
+
+    found = placer(cluster).classify(running("p", "plain", "done"))
+
+    assert isinstance(found, Wait)
+    assert (found.reason, found.quiet, found.told_after) == ("AllocatedElsewhere", True, 5.0)
+    assert "Node plain" in found.message
+    assert (
+        "ResourceClaim ns/done: status.allocation.nodeSelector of the claim asks for node n1" in found.message
+    )
+    assert placer(cluster).classify(running("p", "plain", "done", status=STARTED)) == Ignore()
+
+
+def test_a_bound_pod_is_told_of_a_claim_that_nobody_allocates(cluster: Cluster) -> None:
+    """Cp C-51: kube-scheduler never looks at it. What is ours is not taken for a pod that cannot start."""
+    cluster.apply("ADDED", claim("theirs", exactly("nic", "nic")))
+    cluster.apply("ADDED", claim("ours"))
+
+    found = placer(cluster).classify(running("p", "n1", "theirs", "ours"))
+
+    assert isinstance(found, Wait)
+    assert (found.reason, found.quiet, found.told_after) == ("NobodyAllocates", True, 5.0)
+    assert placer(cluster).classify(running("p", "n1", "theirs", status=STARTED)) == Ignore()
+
+
+def test_a_bound_pod_is_told_of_a_claim_that_is_full_whoever_allocated_it(cluster: Cluster) -> None:
+    """Cp C-50, I-4: kube-controller-manager tries in vain and says nothing."""
+    others = [f"uid-{number}" for number in range(256)]
+    cluster.apply("ADDED", allocated("full", "n1/nic-0", reserved=others))
+
+    found = placer(cluster).classify(running("p", "n1", "full"))
+
+    assert isinstance(found, Wait)
+    assert found.reason == "TooManyConsumers"
+    assert placer(cluster).classify(running("0", "n1", "full")) == Ignore()
+
+
+def test_consumers_on_their_way_count(cluster: Cluster) -> None:
+    """One free place is for one pod."""
+    others = [f"uid-{number}" for number in range(255)]
+    full = allocated("full", "n1/gpu-0", reserved=others)
+    cluster.apply("ADDED", full)
+    assert isinstance(placer(cluster).classify(pod("p", "full")), Allocate)
+
+    cluster.join(full.metadata.uid, "uid-q")
+    found = placer(cluster).classify(pod("p", "full"))
+    assert isinstance(found, Wait)
+    assert found.reason == "TooManyConsumers"
+
+    cluster.leave(full.metadata.uid, "uid-q")
+    assert isinstance(placer(cluster).classify(pod("p", "full")), Allocate)
 
 
 # --- whether the claims are ready
