@@ -15,8 +15,8 @@ pods=--selector=app.kubernetes.io/name=dra-operator
 job_pods=--selector=batch.kubernetes.io/job-name=$job
 gate="mutatingadmissionpolicybinding/dra-operator-gate mutatingadmissionpolicy/dra-operator-gate"
 # By name: labels are anybody's.
-rights="clusterrolebinding/dra-operator clusterrolebinding/dra-operator-generate-claims clusterrolebinding/dra-operator-release
-  clusterrole/dra-operator clusterrole/dra-operator-generate-claims clusterrole/dra-operator-release
+rights="clusterrolebinding/dra-operator clusterrolebinding/dra-operator-generate-claims clusterrolebinding/dra-operator-replace-refused clusterrolebinding/dra-operator-release
+  clusterrole/dra-operator clusterrole/dra-operator-generate-claims clusterrole/dra-operator-replace-refused clusterrole/dra-operator-release
   clusterrole/dra-operator-view clusterrole/dra-operator-device-viewer clusterrole/dra-operator-policy-editor"
 
 say() { printf '%s\n' "uninstall: $*"; }

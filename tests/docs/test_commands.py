@@ -216,6 +216,7 @@ def test_the_readme_is_short() -> None:
 ROLES = (
     "manifests/base/rbac.yaml",
     "manifests/components/generate-claims/rbac.yaml",
+    "manifests/components/replace-refused/rbac.yaml",
     "manifests/release/rbac.yaml",
 )
 

@@ -31,7 +31,7 @@ from dra_operator.controllers.readiness import Readiness
 from dra_operator.controllers.recorder import EventRecorder
 from dra_operator.controllers.settling import Settling
 from dra_operator.controllers.sink import ModelSink
-from dra_operator.controllers.stranded import StrandedWatch
+from dra_operator.controllers.stranded import StrandedController
 from dra_operator.controllers.sweeper import Nudges, Sweeper
 from dra_operator.controllers.takeover import Takeover
 from dra_operator.controllers.twins import TwinController
@@ -48,7 +48,7 @@ from dra_operator.kube.sync import SyncGuard
 from dra_operator.kube.writer import Writer
 from dra_operator.metrics import API_DURATION, LOOP_DELAY, WRITES, Inventory, Metrics
 from dra_operator.placement import PlacementOptions, Placer
-from dra_operator.settings import Mode, Settings
+from dra_operator.settings import Mode, ReplaceRefused, Settings
 
 from .endpoints import Endpoints
 from .preflight import until_allowed
@@ -99,9 +99,15 @@ class Brain:
             parts, self._queue(), settling, self._in_flight, self.allocation.wake
         )
         self._add("policies", self._policies, 1)
-        for watch in (BystanderWatch(parts, placer, settings.settle_seconds), StrandedWatch(parts)):
-            self._starts.append(watch.start)
-            self._listeners.append(watch.changed)
+        bystanders = BystanderWatch(parts, placer, settings.settle_seconds)
+        self._starts.append(bystanders.start)
+        self._listeners.append(bystanders.changed)
+        replaces = settings.replace_refused is ReplaceRefused.OWNED
+        self._add(
+            "stranded",
+            StrandedController(parts, self._queue(), settings.refused_seconds, replaces=replaces),
+            1,
+        )
         releaser = ClaimReleaser(parts, self._queue(), self.committer)
         if settings.generates:
             maker = ClaimMaker(parts)

@@ -73,6 +73,8 @@ EVENTS: Final = {
     "NobodyAllocates": Reason(WARNING),
     "NodeGone": Reason(WARNING),
     "NodeUnknown": Reason(WARNING),
+    "PodRefused": Reason(WARNING),
+    "PodReplaced": Reason(NORMAL),
     "AllocatedPastPolicy": Reason(WARNING, (CLAIM,)),
     "DeviceHeldTwice": Reason(WARNING, (POD, CLAIM)),
     "DevicesUnpublished": Reason(WARNING, (CLAIM,)),

@@ -156,6 +156,19 @@ WAITING_CLAIMS = Row(
     ("reason",),
     initial=(("AllocationFailed",),),
 )
+REFUSED_PODS = Row(
+    Kind.GAUGE,
+    "refused_pods",
+    "Pods that were sent to a node with their devices, and that kube-scheduler does not bind there.",
+    initial=((),),
+    alert="above 0 for more than 10 minutes: their devices are idle; event PodRefused or NodeGone of the pods has the reason",
+)
+REPLACED_PODS = Row(
+    Kind.COUNTER,
+    "pods_replaced",
+    "Pods deleted for their controllers to make others, as kube-scheduler did not bind them (replaceRefused).",
+    alert="growth that goes on: their successors fare no better",
+)
 BINDINGS = Row(
     Kind.COUNTER,
     "binding_conditions_allocations",
@@ -382,6 +395,8 @@ TABLE: tuple[Row, ...] = (
     PLACEMENT_LIMITS,
     WAITING_PODS,
     WAITING_CLAIMS,
+    REFUSED_PODS,
+    REPLACED_PODS,
     BINDINGS,
     BINDING_WAIT,
     CLAIMS_GENERATED,

@@ -6,7 +6,7 @@ docs/settings.md are made out of the row. Nothing outside of this package reads 
 
 from .options import SetCommand, build, chosen, options, origins, strays
 from .table import BY_NAME, TABLE, Group, Setting
-from .values import GenerateClaims, Mode, Settings
+from .values import GenerateClaims, Mode, ReplaceRefused, Settings
 
 __all__ = [
     "BY_NAME",
@@ -14,6 +14,7 @@ __all__ = [
     "GenerateClaims",
     "Group",
     "Mode",
+    "ReplaceRefused",
     "SetCommand",
     "Setting",
     "Settings",

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from dra_operator.errors import InvalidSettings
 
-from .values import GenerateClaims, Mode, Settings
+from .values import GenerateClaims, Mode, ReplaceRefused, Settings
 
 PREFIX: Final = "DRA_OPERATOR_"
 
@@ -170,6 +170,13 @@ TABLE: Final = (
         unset="never in mode cooperate, always in mode replace",
     ),
     Setting(
+        "replace_refused",
+        Group.DUTIES,
+        ReplaceRefused,
+        "Whether pods that kube-scheduler does not bind within refusedSeconds are deleted for their controllers to make others (owned), or only told (never). Pods without a controller are never deleted.",
+        "Set it to owned where nodes come and go; it needs a right to delete pods: manifests/components/replace-refused sets it and grants that.",
+    ),
+    Setting(
         "settle_seconds",
         Group.PACE,
         Seconds,
@@ -196,6 +203,13 @@ TABLE: Final = (
         SweepSeconds,
         "Seconds that something must have been left over, stuck or missing before it is told by event and metric.",
         "Raise it if drivers take longer to publish their devices, or pods to end.",
+    ),
+    Setting(
+        "refused_seconds",
+        Group.PACE,
+        BindingSeconds,
+        "Seconds that kube-scheduler has to bind a pod that was sent to its node; then the pod is told why it is not bound.",
+        "Raise it if kube-scheduler is slow: if it has many pods to bind, or preempts others for them.",
     ),
     Setting(
         "max_writes",

@@ -21,6 +21,13 @@ class GenerateClaims(StrEnum):
     ALWAYS = "always"
 
 
+class ReplaceRefused(StrEnum):
+    """Which pods are deleted that kube-scheduler does not bind to the node that they were sent to (cp I-27)."""
+
+    NEVER = "never"
+    OWNED = "owned"
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """All settings; `TABLE` has the meaning, the range and the names of each."""
@@ -29,10 +36,12 @@ class Settings:
     context: str | None = None
     mode: Mode = Mode.COOPERATE
     generate_claims: GenerateClaims = GenerateClaims.NEVER
+    replace_refused: ReplaceRefused = ReplaceRefused.NEVER
     settle_seconds: float = 15.0
     sweep_seconds: float = 30.0
     binding_timeout_seconds: float = 600.0
     report_seconds: float = 300.0
+    refused_seconds: float = 60.0
     max_writes: int = 16
     http_host: str = "0.0.0.0"  # noqa: S104 - probes come from the kubelet, scrapes from other pods
     http_port: int = 8080

@@ -65,15 +65,20 @@ RIGHTS = {
 }
 """All that the operator may do: by API group and resource."""
 
-GENERATOR = "dra-operator-generate-claims"
-MORE_RIGHTS = {
-    ("resource.k8s.io", "resourceclaimtemplates"): {"get"},
-    ("resource.k8s.io", "resourceclaims"): {"create", "delete"},
-    ("", "pods/status"): {"patch"},
-    ("scheduling.k8s.io", "podgroups"): {"get"},
-    ("scheduling.k8s.io", "podgroups/status"): {"patch"},
+MORE_DUTIES = {
+    "generate-claims": (
+        "--generate-claims=always",
+        {
+            ("resource.k8s.io", "resourceclaimtemplates"): {"get"},
+            ("resource.k8s.io", "resourceclaims"): {"create", "delete"},
+            ("", "pods/status"): {"patch"},
+            ("scheduling.k8s.io", "podgroups"): {"get"},
+            ("scheduling.k8s.io", "podgroups/status"): {"patch"},
+        },
+    ),
+    "replace-refused": ("--replace-refused=owned", {("", "pods"): {"delete"}}),
 }
-"""What it may do besides, where it generates claims."""
+"""Components that give it further duties: the argument, and what it may do besides."""
 
 
 def rights(role: Obj) -> dict[tuple[str, str], set[str]]:
@@ -93,25 +98,27 @@ def test_every_folder_builds_by_itself(folder: str) -> None:
 
 @pytest.mark.parametrize("components", COMBINATIONS, ids=" ".join)
 def test_components_add_to_the_default_installation(components: tuple[str, ...]) -> None:
-    """They change nothing of it, but for one: the Deployment's arguments say that claims are generated."""
+    """They change nothing of it, but for the Deployment's arguments: two say there what more is to be done."""
     together = built_with(components)
-    generates = "manifests/components/generate-claims" in components
+    generates = bool({f"manifests/components/{name}" for name in MORE_DUTIES} & set(components))
 
     changed = [found["kind"] for found in built() if found not in together]
     assert changed == (["Deployment"] if generates else [])
     assert len(together) >= len(built()) + len(components)
 
 
-def test_generating_claims_comes_with_its_rights_and_no_others() -> None:
-    shipped = built_with(("manifests/components/generate-claims",))
+@pytest.mark.parametrize("name", MORE_DUTIES)
+def test_a_further_duty_comes_with_its_rights_and_no_others(name: str) -> None:
+    argument, more = MORE_DUTIES[name]
+    shipped = built_with((f"manifests/components/{name}",))
     default, changed = one(built(), "Deployment"), deepcopy(one(shipped, "Deployment"))
     (container,) = changed["spec"]["template"]["spec"]["containers"]
-    binding = one(shipped, "ClusterRoleBinding", GENERATOR)
+    binding = one(shipped, "ClusterRoleBinding", f"dra-operator-{name}")
 
-    assert container["args"].pop() == "--generate-claims=always"
+    assert container["args"].pop() == argument
     assert changed == default
-    assert rights(one(shipped, "ClusterRole", GENERATOR)) == MORE_RIGHTS
-    assert binding["roleRef"]["name"] == GENERATOR
+    assert rights(one(shipped, "ClusterRole", f"dra-operator-{name}")) == more
+    assert binding["roleRef"]["name"] == f"dra-operator-{name}"
     assert binding["subjects"] == one(shipped, "ClusterRoleBinding")["subjects"]
 
 

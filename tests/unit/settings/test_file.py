@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from dra_operator.settings import TABLE, GenerateClaims, Mode, Settings, chosen
+from dra_operator.settings import TABLE, GenerateClaims, Mode, ReplaceRefused, Settings, chosen
 
 from .reading import complaint, read, written
 
@@ -23,6 +23,8 @@ WHOLE = {
     "sweepSeconds": 0.5,
     "bindingTimeoutSeconds": 30,
     "reportSeconds": 60,
+    "replaceRefused": "owned",
+    "refusedSeconds": 40,
     "maxWrites": 4,
     "httpHost": "127.0.0.1",
     "httpPort": 0,
@@ -43,6 +45,8 @@ def test_every_setting_can_stand_in_the_file(tmp_path: Path) -> None:
         sweep_seconds=0.5,
         binding_timeout_seconds=30.0,
         report_seconds=60.0,
+        replace_refused=ReplaceRefused.OWNED,
+        refused_seconds=40.0,
         max_writes=4,
         http_host="127.0.0.1",
         http_port=0,
