@@ -32,6 +32,7 @@ from dra_operator.controllers.recorder import EventRecorder
 from dra_operator.controllers.settling import Settling
 from dra_operator.controllers.sink import ModelSink
 from dra_operator.controllers.stranded import StrandedController
+from dra_operator.controllers.strangers import StrangerWatch
 from dra_operator.controllers.sweeper import Nudges, Sweeper
 from dra_operator.controllers.takeover import Takeover
 from dra_operator.controllers.twins import TwinController
@@ -108,6 +109,10 @@ class Brain:
             StrandedController(parts, self._queue(), settings.refused_seconds, replaces=replaces),
             1,
         )
+        strangers = StrangerWatch(
+            parts, self._queue(), lambda pool: placer.owns(pool) and settling.allocatable(pool)
+        )
+        self._add("strangers", strangers, 1)
         releaser = ClaimReleaser(parts, self._queue(), self.committer)
         if settings.generates:
             maker = ClaimMaker(parts)

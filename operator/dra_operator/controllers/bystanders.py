@@ -252,6 +252,12 @@ def _is_unschedulable(pod: Pod) -> bool:
     )
 
 
+def is_past_mark(claim: ResourceClaim) -> bool:
+    """Whether some device of an allocated claim was taken past our mark by the tolerations of its request."""
+    allocation = claim.status.allocation
+    return allocation is not None and any(map(_tolerates_mark, allocation.devices.results))
+
+
 def _tolerates_mark(result: DeviceRequestAllocationResult) -> bool:
     """Whether the device was taken past our mark; those who only look at it (admin access) have to tolerate the mark."""
     return not result.admin_access and any(tolerates(toleration, _MARK) for toleration in result.tolerations)

@@ -76,6 +76,7 @@ EVENTS: Final = {
     "PodRefused": Reason(WARNING),
     "PodReplaced": Reason(NORMAL),
     "AllocatedPastPolicy": Reason(WARNING, (CLAIM,)),
+    "ForeignAllocator": Reason(WARNING, (CLAIM,)),
     "DeviceHeldTwice": Reason(WARNING, (POD, CLAIM)),
     "DevicesUnpublished": Reason(WARNING, (CLAIM,)),
     "AllocationUnused": Reason(WARNING, (CLAIM,)),

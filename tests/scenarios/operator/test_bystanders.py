@@ -83,11 +83,16 @@ async def test_pods_that_we_released_or_that_are_kube_schedulers_are_not_told() 
 async def test_a_claim_that_tolerates_our_mark_and_was_allocated_by_somebody_else_is_told_of() -> None:
     toleration = {"key": "dra-operator.io/owned", "operator": "Exists"}
     async with world(objects=(*CLUSTER, claim("bold"), claim("early"), claim("eye"))) as here:
+        await here.until(lambda: here.condition("Ready") == ("True", "Allocating"))
+        await here.settle()
         await here.patch("claim", "eye", allocation(tolerations=[toleration], adminAccess=True), "status")
         await here.patch("claim", "bold", allocation(tolerations=[toleration]), "status")
         await here.patch("claim", "early", allocation(device="dev-1"), "status")
         await here.until(lambda: here.messages("AllocatedPastPolicy", "bold"))
-        await here.settle()
+        await here.until(lambda: here.messages("ForeignAllocator", "early"))
+        await here.settle_but_timers()
+        assert "device gpu.example.com/n1/dev-1 is of a pool" in here.messages("ForeignAllocator", "early")[0]
+        assert here.messages("ForeignAllocator", "bold") == here.messages("ForeignAllocator", "eye") == []
         assert here.messages("AllocatedPastPolicy", "early") == []
         assert here.messages("AllocatedPastPolicy", "eye") == []
 
