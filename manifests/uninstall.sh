@@ -3,6 +3,8 @@
 #
 # Pods that wait at its gate go to kube-scheduler, pools lose their taint, claims keep what they have. Each step may find its work done:
 # run it again after a failure, or when the operator, its namespace or its custom resource definition is gone already.
+# An operator in mode replace (overlays/replace) is stopped first and no more, until DRA_OPERATOR_STOCK_PARTS=on says that kube-scheduler
+# allocates and kube-controller-manager generates again: a gate that opens before that leads nowhere.
 # The release Job gets its image, the settings and what else its pod needs from the Deployment. DRA_OPERATOR_IMAGE and
 # DRA_OPERATOR_SETTLE_SECONDS win over that: for when the Deployment is gone, or the operator ran elsewhere.
 set -eu
@@ -55,6 +57,23 @@ else
     kubectl "$@" --namespace=$namespace wait --for=delete pod $pods --timeout=90s || [ -z "$(running "$@")" ] ||
       fail "a pod of the operator does not end. If its node is lost for good: kubectl --namespace=$namespace delete pod $pods --force. Then run this again"
   fi
+fi
+
+mode=""
+if [ -n "$deployment" ]; then
+  settings=$(get deployment/dra-operator '{.spec.template.spec.volumes[?(@.name=="config")].configMap.name}' "$@")
+  chosen=$(get deployment/dra-operator "{$container.args}{$container.env[?(@.name==\"DRA_OPERATOR_MODE\")].value}" "$@")
+  file=""
+  [ -z "$settings" ] || file=$(get "configmap/$settings" '{.data.config\.yaml}' "$@")
+  # A flag or a variable wins over the file.
+  case "$chosen" in
+  *mode=replace* | *]replace) mode=replace ;;
+  *mode=cooperate* | *]cooperate) ;;
+  *) if printf '%s\n' "$file" | grep -Eq '^mode: *"?replace"? *(#|$)'; then mode=replace; fi ;;
+  esac
+fi
+if [ "$mode" = replace ] && [ "${DRA_OPERATOR_STOCK_PARTS:-}" != on ]; then
+  fail "the operator was in mode replace and is stopped. Now switch on kube-scheduler's DynamicResources plugin and kube-controller-manager's resourceclaim-controller, then run this again with DRA_OPERATOR_STOCK_PARTS=on in its environment"
 fi
 
 say "3/6 release: gates, taint rules, finalizers and annotations"

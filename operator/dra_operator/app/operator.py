@@ -23,6 +23,7 @@ from dra_operator.controllers.claims import ClaimGenerator
 from dra_operator.controllers.clock import SystemClock
 from dra_operator.controllers.commit import Committer
 from dra_operator.controllers.driftwatch import DriftFacts, DriftWatch, Pace
+from dra_operator.controllers.duties import DutyWatch
 from dra_operator.controllers.echoes import Echoes
 from dra_operator.controllers.groupclaims import GroupClaimGenerator
 from dra_operator.controllers.ownership import PolicyController
@@ -122,6 +123,8 @@ class Brain:
             self._add("group-claims", GroupClaimGenerator(parts, self._queue(), maker), settings.max_writes)
             self._add("release", releaser, settings.max_writes)
             self._add("twins", TwinController(parts, self._queue(), self.committer), 1)
+        else:
+            self._add("duties", DutyWatch(parts, self._queue(), settings.report_seconds), 1)
         nudges = Nudges(self.allocation.queue.add, self._policies.queue.add, releaser.queue.add)
         self.drift = self._sweeping(
             settings, nudges, DriftFacts(self.allocation, placer, parts, rules_served=enforced)

@@ -53,6 +53,7 @@ EVENTS: Final = {
     "ClaimNotCreated": Reason(WARNING),
     "FailedResourceClaimCreation": Reason(WARNING, (POD, GROUP)),
     "ClaimGeneratedTwice": Reason(WARNING),
+    "ClaimDutyNeglected": Reason(WARNING, (POD, CLAIM)),
     "ConstraintNotEvaluated": Reason(WARNING),
     "ClaimNotOurs": Reason(WARNING, (POD, CLAIM)),
     "OtherGates": Reason(NORMAL),

@@ -60,6 +60,7 @@ LABELS: dict[str, str] = {
     "condition": "`complete`; `incomplete` (the driver has not published all slices); `invalid` (slices contradict each other)",
     "controller": "name of one of our controllers",
     "driver": f"name of a DRA driver; the first {DRIVER_LIMIT} by name have series of their own, all further ones together are `{OTHER_DRIVERS}`",
+    "duty": "`generate`, `reserve`, `release` or `delete`",
     "error": "class name of one of our errors",
     "finding": "kind of drift: `" + "`, `".join(FINDINGS) + "`",
     "generate_claims": "`true` or `false`",
@@ -168,6 +169,16 @@ REPLACED_PODS = Row(
     "pods_replaced",
     "Pods deleted for their controllers to make others, as kube-scheduler did not bind them (replaceRefused).",
     alert="growth that goes on: their successors fare no better",
+)
+OVERDUE_DUTIES = Row(
+    Kind.GAUGE,
+    "overdue_duties",
+    "Objects for which kube-controller-manager's claim controller has left a duty undone for long: a claim to make out of its template (`generate`), "
+    "a bound pod to reserve for (`reserve`), a pod that is gone to strike off (`release`), a generated claim of a done pod to delete (`delete`). "
+    "Always 0 where the operator does this itself.",
+    ("duty",),
+    initial=(("generate",), ("reserve",), ("release",), ("delete",)),
+    alert="above 0 for 5 minutes: see whether kube-controller-manager runs, with its resourceclaim-controller",
 )
 BINDINGS = Row(
     Kind.COUNTER,
@@ -397,6 +408,7 @@ TABLE: tuple[Row, ...] = (
     WAITING_CLAIMS,
     REFUSED_PODS,
     REPLACED_PODS,
+    OVERDUE_DUTIES,
     BINDINGS,
     BINDING_WAIT,
     CLAIMS_GENERATED,

@@ -15,7 +15,7 @@ from dra_operator.app.ending import GRACE_SECONDS
 from dra_operator.app.operator import DRAIN_SECONDS
 from dra_operator.app.preflight import REMEDY
 from dra_operator.kube.kinds import KINDS
-from dra_operator.settings import Mode, build, origins
+from dra_operator.settings import TABLE, Mode, build, origins
 from tests.unit.manifests.build import (
     COMBINATIONS,
     COMPONENTS,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from tests.unit.manifests.build import Obj
 
+BY_KEY = {setting.key: setting for setting in TABLE}
 FOLLOW = ("list", "watch")
 READ = ("get", *FOLLOW)
 RIGHTS = {
@@ -120,6 +121,49 @@ def test_a_further_duty_comes_with_its_rights_and_no_others(name: str) -> None:
     assert rights(one(shipped, "ClusterRole", f"dra-operator-{name}")) == more
     assert binding["roleRef"]["name"] == f"dra-operator-{name}"
     assert binding["subjects"] == one(shipped, "ClusterRoleBinding")["subjects"]
+
+
+REPLACE = "manifests/overlays/replace"
+EXCEPTED = ["kube-system", "kube-node-lease", "kube-public", "dra-operator"]
+
+
+def test_the_overlay_of_mode_cooperate_is_the_default_installation() -> None:
+    assert built("manifests/overlays/cooperate") == built()
+
+
+def test_the_overlay_of_mode_replace_has_all_duties_and_their_rights() -> None:
+    """The default with claims generated, but for the settings and the namespaces of the gate."""
+    replacing, generating = built(REPLACE), built_with(("manifests/components/generate-claims",))
+    changed = ("ConfigMap", "Deployment", "MutatingAdmissionPolicy")
+
+    assert [found["kind"] for found in replacing] == [found["kind"] for found in generating]
+    assert [found for found in replacing if found["kind"] not in changed] == [
+        found for found in generating if found["kind"] not in changed
+    ]
+    (config,) = of_kind(replacing, "ConfigMap")
+    settings = {
+        BY_KEY[key].name: value for key, value in yaml.safe_load(config["data"]["config.yaml"]).items()
+    }
+    assert build(**settings).mode is Mode.REPLACE
+    (volume,) = one(replacing, "Deployment")["spec"]["template"]["spec"]["volumes"]
+    assert volume["configMap"]["name"] == config["metadata"]["name"]
+
+
+def test_in_mode_replace_the_gate_is_for_all_namespaces_but_those_of_the_system() -> None:
+    """Where the policy cannot be evaluated the pod is refused: without the gate it would be bound without devices."""
+    gate, default = (
+        one(objects, "MutatingAdmissionPolicy", "dra-operator-gate")
+        for objects in (deepcopy(built(REPLACE)), built())
+    )
+    selector = gate["spec"]["matchConstraints"].pop("namespaceSelector")
+    default = deepcopy(default)
+    del default["spec"]["matchConstraints"]["namespaceSelector"]
+
+    assert selector == {
+        "matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": EXCEPTED}]
+    }
+    assert gate == default
+    assert gate["spec"]["failurePolicy"] == "Fail"
 
 
 @pytest.mark.parametrize("folder", INSTALLABLE)

@@ -280,3 +280,57 @@ def test_the_flags_go_to_every_kubectl_that_speaks_to_the_cluster(installed: Mac
     assert installed.run("--context=a b").returncode == 0
 
     assert [call for call in installed.calls if "--context=a b" not in call and "--local" not in call] == []
+
+
+# --------------------------------------------------------------------------- mode replace
+
+
+FILE = "*get configmap/dra-operator*"
+STOCK = {"DRA_OPERATOR_STOCK_PARTS": "on"}
+
+
+@pytest.mark.parametrize(
+    ("file", "more"),
+    [
+        ("mode: replace", {}),
+        ('settleSeconds: 0\nmode: "replace"  # the stock parts are off', {}),
+        ("mode: cooperate", {"args": ["run", "--mode=replace"]}),
+        ("logFormat: json", {"env": [{"name": "DRA_OPERATOR_MODE", "value": "replace"}]}),
+    ],
+)
+def test_no_gate_opens_before_somebody_else_allocates(
+    machine: Machine, file: str, more: dict[str, Any]
+) -> None:
+    """In mode replace: the operator is stopped, so that there are never two, and the rest waits for the admin's word."""
+    machine.deployment = tailored(**more)
+    machine.rules[FILE] = printing(file)
+
+    done = machine.run()
+
+    assert done.returncode == 1
+    assert "DRA_OPERATOR_STOCK_PARTS=on" in done.stderr
+    assert any("scale deployment dra-operator --replicas=0" in call for call in machine.calls)
+    assert not any("apply" in call for call in machine.calls)
+
+
+def test_with_the_stock_parts_on_it_is_removed_like_any_other(machine: Machine) -> None:
+    machine.deployment = tailored()
+    machine.rules[FILE] = printing("mode: replace")
+
+    assert machine.run(environment=STOCK).returncode == 0
+    assert machine.job["metadata"]["name"] == "dra-operator-release"
+
+
+@pytest.mark.parametrize(
+    ("file", "more"),
+    [
+        ("# mode: replace", {}),
+        ("mode: replace", {"args": ["run", "--mode=cooperate"]}),
+        ("mode: replace", {"env": [{"name": "DRA_OPERATOR_MODE", "value": "cooperate"}]}),
+    ],
+)
+def test_in_mode_cooperate_nobody_is_asked(machine: Machine, file: str, more: dict[str, Any]) -> None:
+    machine.deployment = tailored(**more)
+    machine.rules[FILE] = printing(file)
+
+    assert machine.run().returncode == 0
