@@ -85,7 +85,10 @@ class Brain:
             cluster, parts.clock, settings.settle_seconds, enforced=enforced, everything_is_ours=replace
         )
         options = PlacementOptions(
-            replace=replace, allocatable=settling.allocatable, hindrance=settling.hindrance
+            replace=replace,
+            allocatable=settling.allocatable,
+            hindrance=settling.hindrance,
+            node_score=settings.node_score,
         )
         compiler = default_compiler()
         compiler.compile("true", parts.features)  # builds the grammar now, rather than in the first decision

@@ -236,6 +236,14 @@ class Cluster:
         """What is spoken for on a node by pods bound, placed or pinned there."""
         return self._usage.of(node_name)
 
+    def spoken_for(self, node_name: str) -> Mapping[str, int]:
+        """Cpu and memory by which a node is scored, in nano units: no container asks for less than kube-scheduler assumes."""
+        return self._usage.spoken_for(node_name)
+
+    def on_usage(self, listener: Callable[[str], object]) -> None:
+        """Have a function called with the name of a node whenever its usage changes. It must not change the model."""
+        self._usage.on_change(listener)
+
     def nominated(self, pod: Pod) -> Sequence[Pod]:
         """Pods on no node that are nominated to run on one, and come before this pod: those of the same or a higher priority."""
         return self._usage.nominated(pod)

@@ -24,6 +24,9 @@ INFEASIBLE: Final = "Infeasible"
 
 NOTHING: Final[Amounts] = {}
 
+ASSUMED: Final = {"cpu": Quantity.parse("100m").nano, "memory": Quantity.parse("200Mi").nano}
+"""What kube-scheduler takes a container for that asks for no cpu, or no memory, when it scores nodes; nano units."""
+
 
 def pod_requests(pod: Pod) -> dict[str, Quantity]:
     """What a pod needs at its hungriest moment, by resource; base units.
@@ -40,6 +43,22 @@ def pod_requests(pod: Pod) -> dict[str, Quantity]:
     for name, amount in pod.spec.overhead.items():
         totals[name] = totals.get(name, 0) + amount.nano
     return {name: Quantity(nano) for name, nano in totals.items()}
+
+
+def scored_requests(pod: Pod, requests: Amounts) -> dict[str, int]:
+    """What a pod counts for when nodes are scored: cpu and memory, in nano units.
+
+    Args:
+        pod: the pod.
+        requests: what it asks for, from `pod_requests`.
+    """
+    whole = pod.spec.resources.requests if pod.spec.resources is not None else NOTHING
+    found = {}
+    for name, assumed in ASSUMED.items():
+        running = (*pod.spec.containers, *filter(is_sidecar, pod.spec.init_containers))
+        silent = 0 if name in whole else sum(name not in item.resources.requests for item in running)
+        found[name] = (requests[name].nano if name in requests else 0) + silent * assumed
+    return found
 
 
 def is_infeasible(pod: Pod) -> bool:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dra_operator.quantity import Quantity
 
-from .requests import is_infeasible, is_sidecar, pod_requests
+from .requests import ASSUMED, is_infeasible, is_sidecar, pod_requests, scored_requests
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from dra_operator.model import NodeSelectorRequirement, NodeSelectorTerm, Pod
 
@@ -49,6 +49,7 @@ class NodeUsage:
 
 
 EMPTY: Final = NodeUsage()
+NOBODY: Final[Mapping[str, int]] = dict.fromkeys(ASSUMED, 0)
 
 
 def pod_ports(pod: Pod) -> tuple[HostPort, ...]:
@@ -90,6 +91,7 @@ class UsageIndex:
         self._node_of: dict[str, str] = {}
         self._nodes: dict[str, _Tally] = {}
         self._nominated: dict[str, dict[str, Pod]] = {}
+        self._listeners: list[Callable[[str], object]] = []
 
     def of(self, node_name: str) -> NodeUsage:
         """The usage of a node; nothing for names that no pod is on."""
@@ -102,6 +104,15 @@ class UsageIndex:
             return ()
         pods = chain.from_iterable(found.values() for found in self._nominated.values())
         return tuple(other for other in pods if _is_ahead(other, pod))
+
+    def spoken_for(self, node_name: str) -> Mapping[str, int]:
+        """Cpu and memory by which a node is scored, in nano units: as `of`, but no container asks for less than kube-scheduler assumes."""
+        tally = self._nodes.get(node_name)
+        return tally.scored if tally else NOBODY
+
+    def on_change(self, listener: Callable[[str], object]) -> None:
+        """Have a function called with the name of a node whenever its usage changes."""
+        self._listeners.append(listener)
 
     def pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         """Take over one pod. A placement ends when the pod is bound, done or gone."""
@@ -158,6 +169,7 @@ class UsageIndex:
             self._node_of[pod.uid] = node_name
             self._nodes.setdefault(node_name, _Tally()).add(pod)
             self._neighbours.put(pod, node_name, is_bound=bool(pod.spec.node_name))
+            self._tell(node_name)
         elif pod.status.nominated_node_name:
             self._nominated.setdefault(pod.status.nominated_node_name, {})[pod.uid] = pod
 
@@ -172,6 +184,11 @@ class UsageIndex:
             self._neighbours.drop(pod_uid)
             if self._nodes[node_name].remove(pod_uid):
                 del self._nodes[node_name]
+            self._tell(node_name)
+
+    def _tell(self, node_name: str) -> None:
+        for listener in self._listeners:
+            listener(node_name)
 
     def _node_for(self, pod: Pod) -> str:
         return pod.spec.node_name or self._placed.get(pod.uid) or pinned_node(pod)
@@ -202,9 +219,15 @@ def _granted(pod: Pod) -> tuple[object, ...]:
 
 
 class _Tally:
-    """Running sums of one node."""
+    """Running sums of one node.
+
+    Attributes:
+        scored: cpu and memory as they are scored, in nano units.
+    """
 
     def __init__(self) -> None:
+        self.scored = dict(NOBODY)
+        self._scored: dict[str, Mapping[str, int]] = {}
         self._ports: dict[str, tuple[HostPort, ...]] = {}
         self._requests: dict[str, dict[str, Quantity]] = {}
         self._sums: dict[str, int] = {}
@@ -216,6 +239,9 @@ class _Tally:
         self._requests[pod.uid] = pod_requests(pod)
         for name, amount in self._requests[pod.uid].items():
             self._sums[name] = self._sums.get(name, 0) + amount.nano
+        self._scored[pod.uid] = scored_requests(pod, self._requests[pod.uid])
+        for name, nano in self._scored[pod.uid].items():
+            self.scored[name] += nano
 
     def remove(self, pod_uid: str) -> bool:
         """Whether the node is empty now."""
@@ -223,6 +249,8 @@ class _Tally:
         del self._ports[pod_uid]
         for name, amount in self._requests.pop(pod_uid).items():
             self._sums[name] -= amount.nano
+        for name, nano in self._scored.pop(pod_uid).items():
+            self.scored[name] -= nano
         return not self._ports
 
     def usage(self) -> NodeUsage:

@@ -29,6 +29,7 @@ from .outcomes import (
     Wait,
 )
 from .plan import Placer
+from .room import NodeScore
 from .vocabulary import IN_USE
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "DeviceTally",
     "Ignore",
     "NodeFinding",
+    "NodeScore",
     "Outcome",
     "PlacementOptions",
     "Placer",

@@ -1,7 +1,7 @@
 """Which nodes are worth a search, and in which order they are tried.
 
-Called by `Placer`. With order FirstFit nodes are tried by name, bytewise, as pools and devices are: the same input gives the same
-node, and pods fill one node before they go to the next. Everything else here is pruning: a node is left out only when it
+Called by `Placer`. Names come sorted, bytewise, as pools and devices are tried; `room` and `preferences` put the better ones first, so that
+the same input gives the same node. Everything else here is pruning: a node is left out only when it
 surely cannot have enough free matching devices, so no solution is lost. Nodes that no slice of a matching pool names are never looked
 at one by one, unless a pool is shared between nodes.
 """

@@ -32,6 +32,9 @@ class NodeChecks:
         dra_resources: extended resources that kube-scheduler serves by a device class.
         allocated: the claims of the pod that hold an allocation.
         is_bound: what the node of a bound pod has room for was decided by others: only the claims are asked about then.
+
+    Attributes:
+        is_bound: as given.
     """
 
     def __init__(
@@ -49,7 +52,7 @@ class NodeChecks:
         self._allocated = tuple(allocated)
         self._demand = demand_of(pod)
         self._filters = () if is_bound else prepare(pod, cluster)
-        self._is_bound = is_bound
+        self.is_bound = is_bound
 
     def claims_reason(self, node: Node) -> NodeReason | None:
         """Why the claims that hold an allocation keep the pod off the node (alloc H-2, cp S-21); None if they do not.
@@ -66,7 +69,7 @@ class NodeChecks:
 
     def reason(self, node: Node) -> NodeReason | None:
         """Why the node cannot take the pod now, claims aside; None if it can."""
-        if self._is_bound:
+        if self.is_bound:
             return None
         usage = self._cluster.usage_ahead(node.name, self._pod)
         found = node_reason(self._pod, self._demand, node, usage, self._dra_resources)
@@ -74,7 +77,7 @@ class NodeChecks:
 
     def lasting_reason(self, node: Node) -> NodeReason | None:
         """Why the node cannot take the pod even when it is up and empty, claims aside; None if it can."""
-        if self._is_bound:
+        if self.is_bound:
             return None
         found = lasting_reason(self._pod, self._demand, node, self._dra_resources)
         return found or first_lasting_reason(self._filters, node)

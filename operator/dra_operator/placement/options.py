@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from .room import NodeScore
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -38,6 +40,7 @@ class PlacementOptions:
         allocatable: whether an owned pool may be allocated from now: settled, and its policy not being removed. Asked anew for
             every decision.
         hindrance: why waiting does not help with an owned pool that may not be allocated from; empty if it does.
+        node_score: which of several nodes that can take a pod gets it, as far as the pod prefers none.
         max_steps: search steps for one node; None for no limit.
         total_steps: search steps for one decision and side; None for no limit.
     """
@@ -45,5 +48,6 @@ class PlacementOptions:
     replace: bool = False
     allocatable: Callable[[PoolId], bool] = always
     hindrance: Callable[[PoolId], str] = unhindered
+    node_score: NodeScore = NodeScore.NAME
     max_steps: int | None = DEFAULT_MAX_STEPS
     total_steps: int | None = DEFAULT_TOTAL_STEPS

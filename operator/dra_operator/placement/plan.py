@@ -1,7 +1,7 @@
 """One node and devices for all claims of a pod together: the choice that the write protocol commits.
 
 `Placer` is made once and asked for every pod, one at a time: an answer holds for the cluster model as it is, so the caller
-reserves what it is about to write (`Cluster.reserve`, `Cluster.place`) before it asks again. For each candidate node, by name: can
+reserves what it is about to write (`Cluster.reserve`, `Cluster.place`) before it asks again. For each candidate node, the best first: can
 it take the pod at all; can our claims be had from owned pools that may be allocated from; can kube-scheduler's own claims of the pod
 be had from the other pools. The first node where all of that holds is the answer. Errors stay in the smallest scope that is safe: what is
 wrong with a node spoils that node, what is wrong with a claim spoils the pod.
@@ -10,13 +10,14 @@ wrong with a node spoils that node, what is wrong with a claim spoils the pod.
 from __future__ import annotations
 
 from functools import partial
+from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeAlias
 
 from dra_operator.allocator import Inputs, Options
 from dra_operator.cluster import rules_changed
 from dra_operator.errors import CelCompileError, CelError, FeatureUnsupported, InvalidInput
 from dra_operator.features import DEFAULT_1_37
-from dra_operator.model import OWNED_TAINT
+from dra_operator.model import OWNED_TAINT, Node
 
 from .candidates import needs_of, nominated_first
 from .census import Census, Wish
@@ -28,16 +29,18 @@ from .market import Market, NodeError
 from .options import PlacementOptions
 from .outcomes import Allocate, Cause, Effort, NodeFinding, Plan, Refuse, Unplaced, Wait
 from .ownership import Rules, Side
+from .preferences import compared, has_soft_taint, preferences
 from .resources import classes_by_resource, demand_of, dra_resource_names
+from .room import Room
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
     from dra_operator.cel.interface import SelectorCompiler
     from dra_operator.cluster import Change, Cluster
     from dra_operator.features import Features
-    from dra_operator.model import DeviceId, Node, Pod, PoolId, ResourceClaim
+    from dra_operator.model import DeviceId, Pod, PoolId, ResourceClaim
 
     from .candidates import Need
     from .market import Teller
@@ -78,7 +81,9 @@ class Placer:
         )
         self._intake = Intake(cluster, self._rules, replace=self._options.replace)
         self._stale = {"ResourceSlice", "DeviceClass", "AllocationPolicy", "Node"}
+        self._room = Room(cluster, self._options.node_score)
         self._nodes: Sequence[str] = ()
+        self._soft_taints = False
         self._dra_resources: frozenset[str] = frozenset()
         self.effort = Effort()
         cluster.on_change(self._note)
@@ -156,6 +161,9 @@ class Placer:
     def _note(self, change: Change) -> None:
         if change.kind == "AllocationPolicy" and not rules_changed(change):
             return  # its status: written often, read by nobody here
+        subject = change.new or change.old
+        if isinstance(subject, Node):
+            self._room.node_changed(subject.name)
         self._stale.add("ResourceSlice" if change.kind == "DeviceTaintRule" else change.kind)
 
     def _refresh(self) -> None:
@@ -169,6 +177,7 @@ class Placer:
             self._rules.forget()
         if "Node" in stale:
             self._nodes = sorted(self._cluster.nodes)
+            self._soft_taints = any(map(has_soft_taint, self._cluster.nodes.values()))
 
     # --- the search over nodes
 
@@ -188,15 +197,19 @@ class Placer:
         # Only kube-scheduler makes claims for extended resources: of a pod that it never looks at, no class serves one.
         extended = frozenset[str]() if pod.names_us else self._dra_resources
         checks = NodeChecks(pod, self._cluster, extended, work.allocated, is_bound=is_bound)
-        for node in filter(None, map(self._cluster.nodes.get, nominated_first(names, pod))):
-            try:
-                return _try_node(checks, work, markets, node)
-            except NodeError as error:
-                tried.append((node, error.tell))
-            except CelCompileError:
-                raise
-            except CelError as error:
-                tried.append((node, partial(_fail, error)))
+        nodes = filter(None, map(self._cluster.nodes.get, nominated_first(self._room.order(names), pod)))
+        for group in self._groups(pod, nodes, checks, markets, tried):
+            for node in group:
+                try:
+                    ours, theirs = (market.allocate(node) for market in markets)
+                    return Plan(node.name, ours, work.reserve, theirs)
+                except NodeError as error:
+                    tried.append((node, error.tell))
+                except CelCompileError:
+                    raise
+                except CelError as error:
+                    tried.append((node, partial(_fail, error)))
+        tried.sort(key=_by_name)
         known = [finding for tell in tellers if (finding := tell()).count]
         diagnosis = Diagnosis(markets, checks.lasting_reason)
         findings = (*known, *(diagnosis.finding(node, tell) for node, tell in tried))
@@ -205,6 +218,46 @@ class Placer:
         for market in markets if self._nodes else ():
             market.validate(self._cluster.nodes[self._nodes[0]])
         return Unplaced(1 if work.bound_node else len(self._nodes), findings)
+
+    def _groups(
+        self,
+        pod: Pod,
+        nodes: Iterator[Node],
+        checks: NodeChecks,
+        markets: _Markets,
+        tried: list[tuple[Node, Teller]],
+    ) -> Iterator[Sequence[Node]]:
+        """Nodes that pass the cheap checks, best first, in groups that are compared with each other; those that do not go to `tried`.
+
+        A pod that prefers nothing takes them one by one as they come.
+        """
+        passing = self._passing(nodes, checks, markets, tried)
+        first = next(passing, None)
+        if first is None:
+            return
+        if first.name == pod.status.nominated_node_name:
+            yield (first,)
+        else:
+            passing = chain((first,), passing)
+        prefers = None if checks.is_bound else preferences(pod, self._cluster, soft_taints=self._soft_taints)
+        size = 1 if prefers is None else compared(len(self._nodes))
+        while group := tuple(islice(passing, size)):
+            yield group if prefers is None else prefers.rank(group, self._room)
+
+    def _passing(
+        self, nodes: Iterator[Node], checks: NodeChecks, markets: _Markets, tried: list[tuple[Node, Teller]]
+    ) -> Iterator[Node]:
+        for node in nodes:
+            try:
+                _check(checks, markets, node)
+            except NodeError as error:
+                tried.append((node, error.tell))
+            except CelCompileError:
+                raise
+            except CelError as error:
+                tried.append((node, partial(_fail, error)))
+            else:
+                yield node
 
     def _candidates(self, work: Allocate, markets: _Markets) -> tuple[Sequence[str], list[Teller]]:
         """Names of the nodes to try, in order, and findings for those that are left out at once."""
@@ -274,19 +327,21 @@ class Placer:
         return not self._rules.owns(pool_id)
 
 
-def _try_node(checks: NodeChecks, work: Allocate, markets: _Markets, node: Node) -> Plan:
-    """The plan for one node; the cheap questions first.
+def _check(checks: NodeChecks, markets: _Markets, node: Node) -> None:
+    """Everything but the search for devices; the cheap questions first.
 
     Raises:
         NodeError: it cannot be.
-        CelError, InvalidClaim, FeatureUnsupported: from the allocator.
+        CelError: a selector fails.
     """
     _raise_for(node, checks.claims_reason(node))
     for market in markets:
         market.check(node)
     _raise_for(node, checks.reason(node))
-    ours, theirs = (market.allocate(node) for market in markets)
-    return Plan(node.name, ours, work.reserve, theirs)
+
+
+def _by_name(item: tuple[Node, Teller]) -> str:
+    return item[0].name
 
 
 def _raise_for(node: Node, found: NodeReason | None) -> None:

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from dra_operator.errors import InvalidSettings
+from dra_operator.placement import NodeScore
 
 from .values import GenerateClaims, Mode, ReplaceRefused, Settings
 
@@ -175,6 +176,13 @@ TABLE: Final = (
         ReplaceRefused,
         "Whether pods that kube-scheduler does not bind within refusedSeconds are deleted for their controllers to make others (owned), or only told (never). Pods without a controller are never deleted.",
         "Set it to owned where nodes come and go; it needs a right to delete pods: manifests/components/replace-refused sets it and grants that.",
+    ),
+    Setting(
+        "node_score",
+        Group.DUTIES,
+        NodeScore,
+        "Which of several nodes that can take a pod gets it, as far as cpu and memory go and the pod prefers none: the emptiest (spread, as kube-scheduler does), the fullest (pack), or the first by name (name).",
+        "Set it to pack to keep whole nodes free, for claims that need many devices of one node or for scaling down.",
     ),
     Setting(
         "settle_seconds",

@@ -6,6 +6,8 @@ import logging
 from dataclasses import dataclass
 from enum import StrEnum
 
+from dra_operator.placement import NodeScore
+
 
 class Mode(StrEnum):
     """How the operator shares the cluster with the stock parts (architecture, section 2)."""
@@ -37,6 +39,7 @@ class Settings:
     mode: Mode = Mode.COOPERATE
     generate_claims: GenerateClaims = GenerateClaims.NEVER
     replace_refused: ReplaceRefused = ReplaceRefused.NEVER
+    node_score: NodeScore = NodeScore.SPREAD
     settle_seconds: float = 15.0
     sweep_seconds: float = 30.0
     binding_timeout_seconds: float = 600.0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
+from dra_operator.placement import NodeScore
 from dra_operator.settings import TABLE, GenerateClaims, Mode, ReplaceRefused, Settings, chosen
 
 from .reading import complaint, read, written
@@ -19,6 +20,7 @@ WHOLE = {
     "context": "prod",
     "mode": "replace",
     "generateClaims": "always",
+    "nodeScore": "pack",
     "settleSeconds": 20,
     "sweepSeconds": 0.5,
     "bindingTimeoutSeconds": 30,
@@ -41,6 +43,7 @@ def test_every_setting_can_stand_in_the_file(tmp_path: Path) -> None:
         context="prod",
         mode=Mode.REPLACE,
         generate_claims=GenerateClaims.ALWAYS,
+        node_score=NodeScore.PACK,
         settle_seconds=20.0,
         sweep_seconds=0.5,
         binding_timeout_seconds=30.0,
