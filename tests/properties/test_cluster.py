@@ -128,7 +128,7 @@ def answers(cluster: Cluster) -> dict[str, Any]:
         "capacity": {key: dict(value) for key, value in state.capacity.items()},
         "holders": [cluster.holders(device_id) for device_id in ids],
         "doubles": cluster.doubles(),
-        "owned by": [cluster.claims_owned_by(f"uid-pod-{number}") for number in range(2)],
+        "owned by": [cluster.claims_owned_by(found) for found in cluster.pods.values()],
         "of claim": [cluster.pods_of_claim(f"ns/{name}") for name in NAMES],
         "of template": [cluster.pods_of_template(f"ns/{name}") for name in NAMES],
         "by uid": [cluster.pod(uid) for uid in uids],

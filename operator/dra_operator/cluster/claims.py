@@ -109,9 +109,12 @@ class Holdings:
         """Devices that more than one claim holds although they are not shared, with the keys of those claims."""
         return {device_id: self.holders(device_id) for device_id in sorted(self._doubles)}
 
-    def owned_by(self, uid: str, kind: str) -> Sequence[ResourceClaim]:
-        """Claims whose controller owner is that `Pod` or `PodGroup`, by name (cp C-22, C-72)."""
-        return self._by_owner.of(f"{kind} {uid}")
+    def owned_by(self, namespace: str, uid: str, kind: str) -> Sequence[ResourceClaim]:
+        """Claims whose controller owner is that `Pod` or `PodGroup`, by name (cp C-22, C-72).
+
+        An owner is of the claim's own namespace: whoever may write in another one may write any uid there.
+        """
+        return self._by_owner.of(f"{namespace} {kind} {uid}")
 
     # --- what the model and the controllers tell
 
@@ -237,4 +240,4 @@ def _owners(claim: ResourceClaim | None) -> tuple[str, ...]:
         return ()
     is_group = owner.kind == "PodGroup" and owner.api_version.startswith(f"{POD_GROUP_API}/")
     is_pod = (owner.api_version, owner.kind) == ("v1", "Pod")
-    return (f"{owner.kind} {owner.uid}",) if is_pod or is_group else ()
+    return (f"{claim.metadata.namespace} {owner.kind} {owner.uid}",) if is_pod or is_group else ()

@@ -163,9 +163,9 @@ class Cluster:
         groups = self.has_pod_groups
         return tuple(resolve(pod, entry, self.claims, groups=groups) for entry in pod.spec.resource_claims)
 
-    def claims_owned_by(self, uid: str, kind: str = "Pod") -> Sequence[ResourceClaim]:
-        """Claims that were generated for that pod, or `PodGroup`, by name (cp C-22, C-72)."""
-        return self._holdings.owned_by(uid, kind)
+    def claims_owned_by(self, owner: Pod | PodGroup) -> Sequence[ResourceClaim]:
+        """Claims of its namespace that were generated for that pod or PodGroup, by name (cp C-22, C-72)."""
+        return self._holdings.owned_by(owner.metadata.namespace, owner.metadata.uid, type(owner).__name__)
 
     def pods_of_claim(self, claim_key: str) -> Sequence[Pod]:
         """Pods that name the claim, whether or not it exists, done pods included."""

@@ -163,7 +163,7 @@ class ClaimMaker:
             raise
 
     async def _existing(self, owner: Owner, entry_name: str) -> ResourceClaim | None:
-        claims: Iterable[Any] = self._cluster.claims_owned_by(owner.uid, type(owner).__name__)
+        claims: Iterable[Any] = self._cluster.claims_owned_by(owner)
         if owner.uid in self._unsure:
             claims = await self._access.list(CLAIM, owner.metadata.namespace)
             self._unsure.discard(owner.uid)

@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 def claims_of_ended_pod(cluster: Cluster, pod: Pod) -> frozenset[str]:
     """Keys of the claims that a pod names, and of those generated for it whose names were never recorded (cp C-4c)."""
-    return claim_keys(pod) | {claim.key for claim in cluster.claims_owned_by(pod.uid)}
+    return claim_keys(pod) | {claim.key for claim in cluster.claims_owned_by(pod)}
 
 
 class ClaimReleaser:
@@ -57,7 +57,7 @@ class ClaimReleaser:
             for key in claims_of_ended_pod(self._cluster, subject):
                 self.queue.add(key)
         elif isinstance(subject, PodGroup) and change.new is None:
-            owned = self._cluster.claims_owned_by(subject.uid, GROUP)
+            owned = self._cluster.claims_owned_by(subject)
             for key in group_claim_keys(subject) | {claim.key for claim in owned}:
                 self.queue.add(key)
 

@@ -108,7 +108,7 @@ class ClaimGenerator:
         if settled or entry.resource_claim_template_name is None:
             return None
         if group is not None and shared_with_group(entry, group):
-            shared = owned_claim(self._cluster.claims_owned_by(group.uid, GROUP), group, entry.name)
+            shared = owned_claim(self._cluster.claims_owned_by(group), group, entry.name)
             return shared.metadata.name if shared else None
         claim = await self._maker.ensure(pod, entry)
         if pod_claim.resolution is Resolution.FOREIGN:

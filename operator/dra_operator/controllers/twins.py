@@ -71,7 +71,7 @@ class TwinController:
     def start(self) -> None:
         """The model is synced: look at every claim of a pod that has several."""
         for pod in self._cluster.pods.values():
-            self._add(self._cluster.claims_owned_by(pod.uid))
+            self._add(self._cluster.claims_owned_by(pod))
 
     def changed(self, change: Change) -> None:
         """Mark the claims of a pod that changed, or that got another claim."""
@@ -80,7 +80,7 @@ class TwinController:
             owner = owner_of(self._cluster, subject)
             subject = owner if owner is not None and change.old is None else None
         if isinstance(subject, Pod):
-            self._add(self._cluster.claims_owned_by(subject.uid))
+            self._add(self._cluster.claims_owned_by(subject))
 
     async def reconcile(self, claim_key: str) -> None:
         """Tell of a twin, and remove it if that is safe.

@@ -9,12 +9,13 @@ import pytest
 from dra_operator.allocator.state import SharedDeviceId
 from dra_operator.cluster import Change, Cluster, freed_devices, used_devices
 from dra_operator.features import Features
+from dra_operator.model import ResourceClaim, from_object
 from dra_operator.quantity import Quantity
 
-from .build import claim, device_class, device_id, owner, result
+from .build import claim, device_class, device_id, owner, pod, result
 
 if TYPE_CHECKING:
-    from dra_operator.model import AllocationResult, ResourceClaim
+    from dra_operator.model import AllocationResult
 
 
 @pytest.fixture
@@ -239,7 +240,15 @@ def test_claims_are_found_by_the_pod_that_controls_them(cluster: Cluster) -> Non
     cluster.apply("ADDED", claim("plain", ownerReferences=[owner("pod-1") | {"controller": False}]))
     cluster.apply("ADDED", claim("other", ownerReferences=[owner("pod-2")]))
 
-    assert [found.metadata.name for found in cluster.claims_owned_by("pod-1")] == ["a", "b"]
+    assert [found.metadata.name for found in cluster.claims_owned_by(pod("p", uid="pod-1"))] == ["a", "b"]
+
+
+def test_a_claim_of_another_namespace_is_no_pods(cluster: Cluster) -> None:
+    """Owners are of the claim's own namespace; whoever may write in another one may write any uid there."""
+    forged = {"name": "forged", "namespace": "elsewhere", "uid": "f", "ownerReferences": [owner("pod-1")]}
+    cluster.apply("ADDED", from_object(ResourceClaim, {"metadata": forged}))
+
+    assert cluster.claims_owned_by(pod("p", uid="pod-1")) == ()
 
 
 @pytest.mark.parametrize(

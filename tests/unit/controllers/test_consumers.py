@@ -129,8 +129,9 @@ def test_the_model_resolves_claims_of_groups_where_groups_are_served_c11_c44() -
     assert [found.resolution for found in here.claims_of_pod(web)] == [Resolution.FOREIGN]
     here.mark_synced("PodGroup")
     assert [found.resolution for found in here.claims_of_pod(web)] == [Resolution.FOUND]
-    assert [found.key for found in here.claims_owned_by("group-1", "PodGroup")] == ["ns/ours"]
-    assert here.claims_owned_by("group-1") == ()
+    assert [found.key for found in here.claims_owned_by(pod_group(FROM_TEMPLATE))] == ["ns/ours"]
+    assert here.claims_owned_by(pod_group(FROM_TEMPLATE, uid="pod-1")) == ()
+    assert here.claims_owned_by(web) == ()
 
 
 def test_groups_are_found_by_what_they_name_and_pods_by_their_group_c73() -> None:
