@@ -235,8 +235,8 @@ def _flight(claim_uid: str, key: str) -> str:
 
 
 def _owners(claim: ResourceClaim | None) -> tuple[str, ...]:
-    owner = claim.metadata.controller if claim else None
-    if owner is None:
+    owner = claim.metadata.controller if claim is not None else None
+    if claim is None or owner is None:
         return ()
     is_group = owner.kind == "PodGroup" and owner.api_version.startswith(f"{POD_GROUP_API}/")
     is_pod = (owner.api_version, owner.kind) == ("v1", "Pod")

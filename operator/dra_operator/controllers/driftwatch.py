@@ -201,7 +201,7 @@ class DriftWatch:
             case Pod():
                 self._note([Subject(POD, subject.key)])
                 if change.new is None or subject.is_done:
-                    owned = (claim.key for claim in self._cluster.claims_owned_by(subject.uid))
+                    owned = (claim.key for claim in self._cluster.claims_owned_by(subject))
                     self._note(Subject(CLAIM, key) for key in {*claim_keys(subject), *owned})
             case ResourceSlice():
                 self._slice_changed(change)
