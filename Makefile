@@ -11,7 +11,7 @@ LOCK   := uv pip compile --quiet --universal --generate-hashes --no-header --no-
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup fmt lint type test conformance e2e bench bench-start bench-real demo docs lock check clean
+.PHONY: chaos help setup fmt lint type test conformance e2e bench bench-start bench-real demo docs lock check clean
 
 help: ## list the verbs
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ else
 	$(BIN)/pytest tests/e2e
 	$(BIN)/python -m tests.e2e.harness.contract
 endif
+
+chaos: setup ## a seeded storm on a real control plane, and an independent check: SEED=1 MINUTES=3; a guard off: CHAOS="--without rotate"
+	$(BIN)/python -m tests.chaos $(CHAOS)
 
 bench: setup ## step counts; pods placed per second on the embedded server, and their cost: BENCH="--pods=500 --repeat=3 …"
 	$(BIN)/pytest tests/bench/test_steps.py -q -s

@@ -27,7 +27,8 @@
         ├── ApiGone                 410: the watch or list position is too old
         ├── ApiThrottled            429, with the seconds to wait when the server names them
         ├── ApiUnavailable          5xx, time-outs, refused connections
-        └── ApiNotServed            no usable version of a needed kind is served
+        ├── ApiNotServed            no usable version of a needed kind is served
+        └── ApiWentBack             the server's state is older than what it has shown: restored from a backup
 
 Foreign exceptions (aiohttp, celpy, msgspec, kopf) never leave the module that talks to that library.
 """
@@ -264,3 +265,7 @@ class ApiUnavailable(ApiError):
 
 class ApiNotServed(ApiError):
     """No usable version of a needed kind is served."""
+
+
+class ApiWentBack(ApiError):
+    """The server's newest state is older than what it has shown before: nothing that is known can be compared with it."""

@@ -53,7 +53,7 @@ from dra_operator.placement import PlacementOptions, Placer
 from dra_operator.settings import Mode, ReplaceRefused, Settings
 
 from .endpoints import Endpoints
-from .preflight import until_allowed
+from .preflight import until_allowed, until_discovered
 from .refusals import RefusedWrites
 from .running import warn_of_others
 from .supervisor import Supervisor
@@ -317,7 +317,7 @@ class Operator:
             loop.add_signal_handler(number, self.supervisor.stop)
 
     def _parts(self) -> Parts:
-        access = Access(Reader(self._api), self._writer, self._echoes)
+        access = Access(Reader(self._api, self._writer.brake), self._writer, self._echoes)
         return Parts(self.cluster, access, self._recorder, self.metrics, self._clock, DEFAULT_1_37)
 
     def _known(self, kind: str) -> list[Any]:
@@ -361,7 +361,7 @@ async def run_operator(settings: Settings) -> int:
         DraError: it could not even start.
     """
     async with await Api.connect(settings.kubeconfig, settings.context) as api:
-        served = await discover(api)
+        served = await until_discovered(api)
         for kind in served.missing:
             level = logging.WARNING if kind.expected else logging.INFO
             logger.log(level, "%s is not served: %s", kind, kind.remedy)

@@ -1,4 +1,5 @@
-"""Waits until the operator may read what it needs, before anything else reads it: missing rights are one line, not one a feed and try.
+"""Waits until the server answers and the operator may read what it needs, before anything else reads it: missing rights are one line, not one a
+feed and try.
 
 Called once by `operator`. Feeds cope with rights that are taken away later; this must not decide anything else.
 """
@@ -9,12 +10,15 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from dra_operator.errors import ApiError, ApiForbidden
+from dra_operator.errors import ApiError, ApiForbidden, ApiNotServed
+from dra_operator.kube.discovery import discover
+from dra_operator.kube.timing import Retries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from dra_operator.kube.api import Api
+    from dra_operator.kube.discovery import Served
     from dra_operator.kube.kinds import Kind
 
 logger = logging.getLogger(__name__)
@@ -23,6 +27,37 @@ PAUSES = (1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds between looks; the last one for ever. Arbitrary: whoever has just granted rights does not wait long."""
 
 REMEDY = "apply manifests/base/rbac.yaml, or bind its ClusterRole to this account"
+
+
+START_PATIENCE = 50.0
+"""Seconds that a server may take, at our start, to answer and to let us in. Less than the 60 of the startup probe in manifests/base: then the
+process ends by itself, and its last line says why."""
+
+
+async def until_discovered(api: Api, patience: float = START_PATIENCE) -> Served:
+    """What is served, once the server says so: one that has just started refuses connections, tokens and everybody's rights for a moment.
+
+    Args:
+        api: the server.
+        patience: seconds until its last word counts.
+
+    Raises:
+        ApiNotServed: a kind is not served that the operator cannot do without; at once.
+        ApiError: the server has not answered, or not let us in, for so long.
+    """
+    retries, told, end = Retries(api.timing, cap=5.0), False, api.timing.monotonic() + patience
+    while True:
+        try:
+            return await discover(api)
+        except ApiNotServed:
+            raise
+        except ApiError as error:
+            if api.timing.monotonic() >= end:
+                raise
+            if not told:
+                told = True
+                logger.warning("the API server cannot be used yet, and is tried again: %s", error)
+            await retries.pause(error.retry_after)
 
 
 async def until_allowed(

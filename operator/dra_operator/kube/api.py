@@ -94,7 +94,7 @@ class Api:
         self.kinds: Mapping[str, Kind] = KINDS
         self._watches = _session(limit=0)
         self._calls = _session(limit=POOL_SIZE)
-        self._tls: tuple[Connection, ssl.SSLContext | bool] | None = None
+        self._tls: tuple[Connection, tuple[object, ...], ssl.SSLContext | bool] | None = None
 
     @classmethod
     async def connect(
@@ -205,10 +205,11 @@ class Api:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """An accepted answer; with other credentials after a 401, if there are any."""
         connection = await self.credentials.current()
+        used = self._ssl(connection)
         response = await self._send(session, call, connection)
         if response.status == HTTPStatus.UNAUTHORIZED:
             renewed = await self.credentials.renew(connection)
-            if renewed.authorization != connection.authorization:
+            if renewed.authorization != connection.authorization or self._has_other_tls(renewed, unlike=used):
                 response.release()
                 response = await self._send(session, call, renewed)
         try:
@@ -241,23 +242,28 @@ class Api:
         )
 
     def _ssl(self, connection: Connection) -> ssl.SSLContext | bool:
-        """The TLS context, built anew only when the facts have changed: building reads files."""
-        if self._tls is None or _tls_facts(self._tls[0]) != _tls_facts(connection):
-            try:
-                self._tls = (connection, connection.ssl_context())
-            except InvalidSettings as error:  # was fine at start: the files are being replaced
-                raise ApiUnavailable(str(error)) from error
-        return self._tls[1]
+        """The TLS context, built anew only when the facts have changed: building reads files.
 
+        They are looked at whenever the credentials were read again, at once after a 401: a renewed client certificate is used from then on,
+        on new connections, as connections are kept by their context.
+        """
+        if self._tls is not None and self._tls[0] is connection:
+            return self._tls[2]
+        facts = connection.tls_facts
+        if self._tls is not None and self._tls[1] == facts:
+            self._tls = (connection, facts, self._tls[2])
+            return self._tls[2]
+        try:
+            self._tls = (connection, facts, connection.ssl_context())
+        except InvalidSettings as error:  # was fine at start: the files are being replaced
+            raise ApiUnavailable(str(error)) from error
+        return self._tls[2]
 
-def _tls_facts(connection: Connection) -> tuple[object, ...]:
-    return (
-        connection.server,
-        connection.ca_file,
-        connection.certificate_file,
-        connection.key_file,
-        connection.verify,
-    )
+    def _has_other_tls(self, connection: Connection, *, unlike: ssl.SSLContext | bool) -> bool:
+        try:
+            return self._ssl(connection) is not unlike
+        except ApiUnavailable:
+            return False  # told by the next request; this one has been refused
 
 
 def _session(limit: int) -> aiohttp.ClientSession:

@@ -74,6 +74,12 @@ class Connection:
     namespace: str = "default"
 
     @property
+    def tls_facts(self) -> tuple[object, ...]:
+        """What TLS depends on, the files' states included: certificates are renewed under the same name. Reads the file system."""
+        files = (self.ca_file, self.certificate_file, self.key_file)
+        return (self.server, self.verify, *files, *(_state(file) for file in files))
+
+    @property
     def token(self) -> str:
         """The bearer token, for clients that write the header themselves; empty when there is none."""
         scheme, _, token = self.authorization.partition(" ")
@@ -104,6 +110,15 @@ class Connection:
         if self.certificate_file:
             context.load_cert_chain(self.certificate_file, self.key_file)
         return context
+
+
+def _state(file: str | None) -> tuple[int, ...]:
+    """Tells one content of a file from the next; a file that is not there has none."""
+    try:
+        found = os.stat(file) if file else None  # noqa: PTH116 - a path may be relative to whatever the library took it to be
+    except OSError:
+        return ()
+    return (found.st_mtime_ns, found.st_size, found.st_ino) if found else ()
 
 
 class Credentials(Protocol):

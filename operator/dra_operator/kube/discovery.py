@@ -80,6 +80,19 @@ async def discover(api: Api, wanted: Iterable[Kind] = tuple(KINDS.values())) -> 
     return served
 
 
+async def still_served(api: Api, kind: Kind) -> None:
+    """Make sure that a kind is served that was served before; an API server that only just starts says little.
+
+    Raises:
+        ApiNotServed: it is not, in any version that we speak.
+        ApiError: the server cannot be asked.
+    """
+    served = await look(api, [kind])
+    if served.missing:
+        words = f"the API server ({served.server_version}) no longer serves {kind}: {kind.remedy}"
+        raise ApiNotServed(f"{words}. The operator has to start anew, to see what is served")
+
+
 async def look(api: Api, wanted: Iterable[Kind] = tuple(KINDS.values())) -> Served:
     """Find out which kinds are served in a version that we speak; requests of this `api` use that version from then on.
 

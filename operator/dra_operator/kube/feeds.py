@@ -20,16 +20,30 @@ import msgspec
 from dra_operator.errors import (
     ApiError,
     ApiGone,
+    ApiNotFound,
+    ApiNotServed,
     ApiThrottled,
     ApiUnauthorized,
     ApiUnavailable,
+    ApiWentBack,
     InvalidObject,
 )
 from dra_operator.logfields import News
 from dra_operator.model import metadata_of
 
+from .discovery import still_served
 from .failures import in_stream
-from .listing import PAGE, Listing, RawMeta, Rejected, decode_object, list_all, read_metadata
+from .listing import (
+    PAGE,
+    Listing,
+    RawMeta,
+    Rejected,
+    check_order,
+    decode_object,
+    list_all,
+    newest,
+    read_metadata,
+)
 from .timing import REAL, Retries, Timing
 
 if TYPE_CHECKING:
@@ -146,6 +160,8 @@ class StreamFeed:
         self._retries = Retries(timing)
         self._opened_at = timing.monotonic()
         self._version = ""
+        self._newest = ""
+        """The last position, also when it is good no more."""
         self._expired_lists = 0
         self._news = News()
         self._failures = 0
@@ -159,15 +175,32 @@ class StreamFeed:
         return self._timing.monotonic() - self.last_heard
 
     async def run(self) -> NoReturn:
-        """Feed the sink until cancelled. Raises what the sink raises (a bug), nothing else."""
+        """Feed the sink until cancelled. Besides, raises what the sink raises (a bug).
+
+        Raises:
+            ApiNotServed: the kind was served when this began, and is no longer.
+            ApiWentBack: the server's state is older than what it has shown.
+        """
         while True:
             self.alive_at = self._timing.monotonic()
             try:
                 if not self._version:
                     await self._list()
                 await self._watch()
+            except ApiWentBack:
+                raise
             except ApiError as error:
+                if isinstance(error, ApiNotFound):
+                    await self._make_sure_that_it_is_served()
                 await self._recover(error)
+
+    async def _make_sure_that_it_is_served(self) -> None:
+        try:
+            await still_served(self._api, self.kind)
+        except ApiNotServed:
+            raise
+        except ApiError as error:
+            _log.debug("whether %s are still served is not known: %s", self.kind.plural, error)
 
     async def _list(self) -> None:
         # A list that keeps expiring between its pages is asked for in one piece.
@@ -180,8 +213,9 @@ class StreamFeed:
             self._expired_lists += 1
             raise
         self._expired_lists = 0
+        check_order(self.kind, self._newest, listing.version)
         self._replace(listing)
-        self._version = listing.version
+        self._advance(listing.version)
         self.synced.set()
 
     def _replace(self, listing: Listing) -> None:
@@ -237,9 +271,19 @@ class StreamFeed:
         if line.type == "ERROR":
             raise in_stream(bytes(line.object))
         if line.type == "BOOKMARK":
-            self._advance(read_metadata(bytes(line.object)).resource_version)
+            self._bookmarked(read_metadata(bytes(line.object)).resource_version)
         else:
             self._apply(line)
+
+    def _bookmarked(self, version: str) -> None:
+        """A server that is behind our position brings nothing until it has caught up: a replica does soon, one that was restored may take days.
+
+        Raises:
+            ApiGone: the position is of no use; a list will tell which of the two it is.
+        """
+        if newest(version, self._version) != version:
+            raise ApiGone(f"the server is at {version}, behind the position {self._version}", status=410)
+        self._advance(version)
 
     def _apply(self, line: WatchLine) -> None:
         decoded = decode_object(self.kind, line.object)
@@ -266,6 +310,7 @@ class StreamFeed:
 
     def _advance(self, version: str) -> None:
         self._version = version or self._version
+        self._newest = newest(self._newest, self._version)
 
     def _heard(self) -> None:
         self.last_heard = self.alive_at = self._timing.monotonic()

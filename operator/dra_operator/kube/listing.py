@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from dra_operator import model
-from dra_operator.errors import ApiUnavailable, InvalidObject
+from dra_operator.errors import ApiUnavailable, ApiWentBack, InvalidObject
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -71,6 +71,25 @@ class Rejected:
     error: InvalidObject
     metadata: RawMeta
     raw: bytes = b""
+
+
+def newest(one: str, other: str) -> str:
+    """The later of two resourceVersions; the first if they are the same, or cannot be compared."""
+    comparable = one.isdecimal() and other.isdecimal()
+    return other if not one or (comparable and int(other) > int(one)) else one
+
+
+def check_order(kind: Kind, before: str, now: str) -> None:
+    """Make sure that time goes on: a list, which is always of the newest state, must not be older than what was seen before.
+
+    Raises:
+        ApiWentBack: it is. Versions of objects compare with nothing that is known then, so all of that has to be forgotten.
+    """
+    if before.isdecimal() and now.isdecimal() and int(now) < int(before):
+        raise ApiWentBack(
+            f"the API server's newest {kind.plural} are of resourceVersion {now}, and {before} was seen before: was etcd restored from a "
+            "backup? The operator has to start anew, and to forget what it knew"
+        )
 
 
 @dataclass(slots=True)

@@ -12,10 +12,11 @@ import msgspec
 from dra_operator import model
 from dra_operator.errors import ApiUnavailable
 
+from .brake import Brake
 from .listing import list_all
 
 if TYPE_CHECKING:
-    from .api import Api
+    from .api import Answer, Api
 
 
 class Reader:
@@ -23,10 +24,12 @@ class Reader:
 
     Args:
         api: the server.
+        brake: has them wait while the server is away; one of its own if it is None.
     """
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, brake: Brake | None = None) -> None:
         self._api = api
+        self._brake = brake or Brake(api.timing)
 
     async def get(self, kind: str, namespace: str, name: str) -> model.Value:
         """One object, decoded.
@@ -36,7 +39,7 @@ class Reader:
             InvalidObject: it cannot be decoded.
             ApiError: as `Api.request`.
         """
-        answer = await self._api.request("GET", self._api.kinds[kind].path(namespace, name))
+        answer = await self._get(self._api.kinds[kind].path(namespace, name))
         return model.from_json(model.KINDS[kind], answer.body)
 
     async def get_raw(self, kind: str, namespace: str, name: str) -> dict[str, Any]:
@@ -47,7 +50,7 @@ class Reader:
             ApiError: as `Api.request`.
         """
         path = self._api.kinds[kind].path(namespace, name)
-        answer = await self._api.request("GET", path)
+        answer = await self._get(path)
         try:
             return msgspec.json.decode(answer.body, type=dict[str, Any])
         except msgspec.DecodeError as error:
@@ -59,4 +62,9 @@ class Reader:
         Raises:
             ApiError: as `Api.request`.
         """
-        return (await list_all(self._api, self._api.kinds[kind], namespace=namespace)).objects
+        async with self._brake.turn():
+            return (await list_all(self._api, self._api.kinds[kind], namespace=namespace)).objects
+
+    async def _get(self, path: str) -> Answer:
+        async with self._brake.turn():
+            return await self._api.request("GET", path)

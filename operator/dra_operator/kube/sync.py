@@ -12,12 +12,12 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from dra_operator.errors import ApiError, ApiNotFound, ApiNotServed, ApiUnauthorized
+from dra_operator.errors import ApiError, ApiNotFound, ApiNotServed, ApiUnauthorized, ApiWentBack
 from dra_operator.logfields import News
 from dra_operator.model import metadata_of
 
 from .discovery import discover
-from .listing import PAGE, Listing, list_all
+from .listing import PAGE, Listing, check_order, list_all
 from .timing import REAL, Retries, Timing
 
 if TYPE_CHECKING:
@@ -79,12 +79,14 @@ class SyncGuard:
         self._interval = interval
         self._news = News()
         self._timing = timing
+        self._versions: dict[str, str] = {}
 
     async def run(self) -> None:
         """Sweep until cancelled.
 
         Raises:
-            ExceptionGroup: of ApiNotServed: a kind that the operator cannot do without has gone.
+            ExceptionGroup: of ApiNotServed: a kind that the operator cannot do without has gone; of ApiWentBack: the server's state is older
+                than what it has shown.
         """
         async with asyncio.TaskGroup() as group:
             for kind in self._kinds:
@@ -99,9 +101,11 @@ class SyncGuard:
         """List a kind once and hand it over.
 
         Raises:
-            ApiError: the list could not be had; the sink has not been touched.
+            ApiError: the list could not be had, or is older than the one before; the sink has not been touched.
         """
         listing = await list_all(self._api, kind, page=PAGE, heard=lambda: self._sign_of_life(kind))
+        check_order(kind, self._versions.get(kind.name, ""), listing.version)
+        self._versions[kind.name] = listing.version
         self._sink.replace(kind.name, self._with_unreadable(kind, listing), listing.version)
         self.swept[kind.name] = self._timing.monotonic()
         self.troubles.pop(kind.name, None)
@@ -128,6 +132,8 @@ class SyncGuard:
             self._sign_of_life(kind)
             try:
                 await self.sweep(kind)
+            except ApiWentBack:
+                raise
             except ApiError as error:
                 self._failed(kind, error)
                 if isinstance(error, ApiNotFound):

@@ -19,6 +19,7 @@ from dra_operator import model
 from dra_operator.errors import ApiError, ApiThrottled
 
 from .api import APPLY, JSON, MERGE, STRATEGIC
+from .brake import Brake
 from .kinds import KINDS
 from .timing import REAL, Retries, Timing
 
@@ -71,6 +72,9 @@ class Writer:
         limit: writes at the same time; the others queue.
         observer: hears of every answer.
         timing: the sleep and the dice.
+
+    Attributes:
+        brake: has writes wait while the server is away; reads of controllers should go through it, too.
     """
 
     def __init__(
@@ -80,6 +84,7 @@ class Writer:
         self._slots = asyncio.Semaphore(limit)
         self._observer = observer
         self._timing = timing
+        self.brake = Brake(timing)
         self._in_flight = 0
         self._idle = asyncio.Event()
         self._idle.set()
@@ -220,7 +225,8 @@ class Writer:
         while True:
             await self._wait_for_turn()
             try:
-                return await self._send(write)
+                async with self.brake.turn():
+                    return await self._send(write)
             except ApiThrottled as error:
                 if retries.failures + 1 >= THROTTLE_ATTEMPTS:
                     raise

@@ -79,6 +79,7 @@ class FaultProxy:
         self._closing = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="fault-proxy", daemon=True)
         self._session: aiohttp.ClientSession | None = None
+        self._watching: dict[int, web.Request] = {}
         self._working: set[asyncio.Task[web.StreamResponse]] = set()
 
     # --- life
@@ -110,6 +111,14 @@ class FaultProxy:
         copy.touch(mode=0o600)
         copy.write_text(json.dumps(document))
         return copy
+
+    def break_watches(self) -> None:
+        """Reset the connections of all watches that are open now."""
+        self._loop.call_soon_threadsafe(self._break_watches)
+
+    def _break_watches(self) -> None:
+        for request in tuple(self._watching.values()):
+            _reset(request, web.Response())
 
     def hold(self, verb: str, resource: str, name: str = "") -> Held:
         """Keep the next such request back on its way to the server, until it is let go."""
@@ -225,12 +234,15 @@ class FaultProxy:
     ) -> web.StreamResponse:
         response = web.StreamResponse(status=answer.status, headers=_passing(answer))
         await response.prepare(request)
+        self._watching[id(request)] = request
         try:
             async with aclosing(_lines(answer)) as lines:
                 async for line in spoiled(lines, fault.spoil, self._closing):
                     await response.write(line)
         except BROKEN:  # either side has gone, or is to be told so
             return _reset(request, response)
+        finally:
+            del self._watching[id(request)]
         return response
 
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import shutil
 import socket
+import ssl
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from aiohttp import web
 
 from dra_operator import __version__
 from dra_operator.errors import ApiUnauthorized, ApiUnavailable, InvalidSettings
@@ -19,7 +23,6 @@ from .scripted import HANG, TOKEN, Hands, Reply, Scripted, status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 UNAUTHORIZED = Reply(status(401, "Unauthorized", "Unauthorized"), 401)
 
@@ -232,3 +235,77 @@ async def test_authority_that_goes_missing_later_is_unavailable(tmp_path: Path) 
     async with Api(StaticCredentials(connection)) as api:
         with pytest.raises(ApiUnavailable, match="TLS files"):
             await api.request("GET", "/version")
+
+
+CERTIFICATES = Path(__file__).parent / "certificates"
+"""Two throw-away identities, each its own authority, for servers and clients alike."""
+
+
+class Rotating:
+    """A server that wants client certificates; and a pod's folder with its authority and the client's, renewed under the same names."""
+
+    def __init__(self, folder: Path) -> None:
+        self.files = {part: folder / f"mounted.{part}" for part in ("crt", "key")}
+        self.loads = 0
+        self.url = ""
+        self._runner: web.AppRunner | None = None
+
+    def mount(self, identity: str) -> None:
+        for part, file in self.files.items():
+            file.unlink(missing_ok=True)
+            shutil.copy(CERTIFICATES / f"{identity}.{part}", file)
+
+    async def serve(self, identity: str, port: int = 0) -> None:
+        """Serve as an identity, and let in only clients of the same one."""
+        await self.stop()
+        context = ssl.create_default_context(
+            ssl.Purpose.CLIENT_AUTH, cafile=str(CERTIFICATES / f"{identity}.crt")
+        )
+        context.load_cert_chain(CERTIFICATES / f"{identity}.crt", CERTIFICATES / f"{identity}.key")
+        context.verify_mode = ssl.CERT_REQUIRED
+        self._runner = web.AppRunner(self._app(), shutdown_timeout=0.1)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", port, ssl_context=context, reuse_address=True).start()
+        self.url = f"https://127.0.0.1:{self._runner.addresses[0][1]}"
+
+    def _app(self) -> web.Application:
+        app = web.Application()
+        app.router.add_get("/version", self._answer)
+        return app
+
+    async def _answer(self, _: web.Request) -> web.Response:
+        return web.json_response({"gitVersion": "v1"})
+
+    async def stop(self) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def load(self) -> Connection:
+        self.loads += 1
+        crt, key = (str(self.files[part]) for part in ("crt", "key"))
+        return Connection(self.url, ca_file=crt, certificate_file=crt, key_file=key)
+
+
+async def test_certificates_that_are_renewed_under_the_same_names_are_used_once_the_credentials_are_read_again(
+    tmp_path: Path, hands: Hands
+) -> None:
+    server = Rotating(tmp_path)
+    server.mount("old")
+    await server.serve("old")
+    credentials = LoadedCredentials(server.load, await server.load(), hands.timing())
+    async with Api(credentials, hands.timing()) as api:
+        assert (await api.request("GET", "/version")).status == 200
+        context = api._tls
+        hands.at += 61
+        await api.request("GET", "/version")
+        assert api._tls is not None
+        assert context is not None
+        assert api._tls[2] is context[2], "nothing has changed: connections are kept"
+
+        server.mount("new")
+        await server.serve("new", int(server.url.rpartition(":")[2]))
+        with pytest.raises(ApiUnavailable):
+            await api.request("GET", "/version")
+        hands.at += 61
+        assert (await api.request("GET", "/version")).status == 200
+    await server.stop()

@@ -6,15 +6,15 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
+import pytest
+
 from dra_operator.cluster import Change, Cluster
-from dra_operator.errors import InvalidObject
+from dra_operator.errors import ApiNotServed, ApiWentBack, InvalidObject
 from dra_operator.kube import KINDS, Api, FeedOptions, RawMeta, StreamFeed
 
 from .scripted import Hands, Remembering, Reply, Scripted, Stream, bookmark, line, named, page, pod, status
 
 if TYPE_CHECKING:
-    import pytest
-
     from .conftest import Start
 
 PODS = "/api/v1/pods"
@@ -392,7 +392,11 @@ async def test_a_watch_that_breaks_or_expires_once_is_no_news(
     caplog.set_level(logging.INFO, "dra_operator")
     server.on("GET", PODS, Reply(page(5)), Reply(page(9)))
     broken = line("ERROR", status(500, "InternalError", "etcdserver: leader changed"))
-    streams = [Stream((bookmark(6), broken)), Stream((bookmark(7), GONE)), Stream((bookmark(8),), then="end")]
+    streams = [
+        Stream((bookmark(6), broken)),
+        Stream((bookmark(7), GONE)),
+        Stream((bookmark(10),), then="end"),
+    ]
     server.on("WATCH", PODS, *streams)
     start(feed_of(api, sink, hands).run())
     await server.until("WATCH", 4)
@@ -436,3 +440,53 @@ async def test_a_refusal_is_told_at_once_and_once(
     await sink.until(lambda: ("ADDED", "a") in sink.log)
 
     assert [level for level, _ in lines(caplog)] == ["WARNING", "INFO"]
+
+
+def served(plural: str) -> Reply:
+    return Reply({"resources": [{"name": plural}]})
+
+
+async def test_a_kind_that_is_served_no_more_ends_the_feed_in_words(
+    server: Scripted, api: Api, sink: Remembering, hands: Hands
+) -> None:
+    """Its last state would stay in the model for ever, and nobody would know."""
+    server.on("GET", PODS, Reply(page(5, pod("a", 1))))
+    server.on("WATCH", PODS, Reply(status(404, "NotFound", "the server could not find it"), 404))
+    server.on("GET", "/api/v1", served("nodes"))
+    server.on("GET", "/version", Reply({"gitVersion": "v1.37.2"}))
+    with pytest.raises(ApiNotServed, match=r"no longer serves v1 Pod: .* start anew"):
+        async with asyncio.timeout(10):
+            await StreamFeed(api, KINDS["Pod"], sink, timing=hands.timing()).run()
+
+
+@pytest.mark.parametrize("discovery", [served("pods"), Reply(status(503, "ServiceUnavailable"), 503)])
+async def test_a_kind_that_is_not_found_for_a_moment_is_listed_again(
+    server: Scripted, api: Api, sink: Remembering, start: Start, hands: Hands, discovery: Reply
+) -> None:
+    """A kube-apiserver that starts finds nothing, and says little more."""
+    server.on("GET", PODS, Reply(status(404, "NotFound", "not yet"), 404), Reply(page(5, pod("a", 1))))
+    server.on("GET", "/api/v1", discovery)
+    server.on("GET", "/version", Reply({"gitVersion": "v1.37.2"}))
+    start(StreamFeed(api, KINDS["Pod"], sink, timing=hands.timing()).run())
+    await sink.until(lambda: "a" in sink.objects)
+
+
+async def test_a_server_that_was_restored_from_a_backup_is_noticed_by_its_bookmarks_and_ends_the_feed(
+    server: Scripted, api: Api, sink: Remembering, hands: Hands
+) -> None:
+    """Versions of before compare with nothing any more: the model would take new objects for old ones."""
+    server.on("GET", PODS, Reply(page(900, pod("a", 850))), Reply(page(120, pod("a", 100))))
+    server.on("WATCH", PODS, Stream((bookmark(115),)))
+    with pytest.raises(ApiWentBack, match=r"resourceVersion 120, and 900 was seen .* backup\?"):
+        async with asyncio.timeout(10):
+            await StreamFeed(api, KINDS["Pod"], sink, timing=hands.timing()).run()
+    assert sink.versions() == {"a": "850"}
+
+
+async def test_a_replica_that_is_behind_for_a_moment_costs_a_list(
+    server: Scripted, api: Api, sink: Remembering, start: Start, hands: Hands
+) -> None:
+    server.on("GET", PODS, Reply(page(900, pod("a", 850))), Reply(page(901, pod("a", 901))))
+    server.on("WATCH", PODS, Stream((bookmark(899),)))
+    start(StreamFeed(api, KINDS["Pod"], sink, timing=hands.timing()).run())
+    await sink.until(lambda: sink.versions() == {"a": "901"})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_operator.cluster import Cluster
-from dra_operator.errors import ApiNotServed, ApiUnavailable, InvalidObject
+from dra_operator.errors import ApiNotServed, ApiUnavailable, ApiWentBack, InvalidObject
 from dra_operator.kube import KINDS, Api, RawMeta, SyncGuard, fed_by
 from dra_operator.model import ObjectMeta, ResourceClaim
 
@@ -207,3 +207,15 @@ async def test_sweeps_that_fail_are_one_line_until_they_succeed(
         await sweeps.until_synced()
 
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
+
+
+async def test_a_server_that_was_restored_from_a_backup_ends_the_guard_and_leaves_the_model_alone(
+    server: Scripted, api: Api, model: Model, hands: Hands
+) -> None:
+    server.on("GET", CLAIMS, Reply(page(900, claim("a", 850))), Reply(page(120, claim("b", 100))))
+    guard = guard_of(api, model, hands, "ResourceClaim")
+    with pytest.raises(ExceptionGroup) as raised:
+        async with asyncio.timeout(10):
+            await guard.run()
+    assert raised.group_contains(ApiWentBack, match="120, and 900 was seen")
+    assert list(model.claims) == ["ns/a"]

@@ -186,6 +186,10 @@ class World:
 
     # --- looking
 
+    def stir(self) -> None:
+        """Something happened that no object shows: whoever waits looks again."""
+        self._changed.set()
+
     async def until(self, condition: Callable[[], Any], what: str = "") -> None:
         """Wait until a condition on the stored objects holds; it is asked again after every change."""
         try:

@@ -27,13 +27,15 @@ class HandClock:
 
     def __init__(self) -> None:
         self.elapsed = 0.0
+        self.stepped = timedelta(0)
+        """How far the wall clock is off."""
         self.timers: list[HandTimer] = []
 
     def monotonic(self) -> float:
         return self.elapsed
 
     def now(self) -> datetime:
-        return START + timedelta(seconds=self.elapsed)
+        return START + timedelta(seconds=self.elapsed) + self.stepped
 
     def call_later(self, delay: float, callback: Callable[[], None]) -> HandTimer:
         timer = HandTimer(self.elapsed + delay, callback)

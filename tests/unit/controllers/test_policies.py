@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -162,6 +163,39 @@ def test_after_a_restart_a_rule_that_had_settled_before_is_used_at_once() -> Non
     found = settling(cluster, clock)
     found.start()
     assert (found.allocatable(POOL), found.unconfirmed()) == (True, frozenset())
+
+
+@pytest.mark.parametrize(
+    "step", [timedelta(days=-400), timedelta(hours=-1), timedelta(hours=1), timedelta(days=400)]
+)
+def test_steps_of_the_wall_clock_change_nothing_for_a_rule_that_was_seen_to_come(step: timedelta) -> None:
+    cluster, clock = Cluster(), HandClock()
+    found = settling(cluster, clock)
+    cluster.apply("ADDED", policy())
+    found.start()
+    cluster.apply("ADDED", rule())
+    clock.advance(10.0)
+    clock.stepped = step
+    assert found.remaining(policy(), SELECTOR) == 5.0
+    clock.advance(5.0)
+    open_pools(found)
+    assert found.allocatable(POOL)
+    clock.stepped = -step
+    found.observe()
+    assert found.allocatable(POOL)
+
+
+def test_after_a_restart_with_a_wall_clock_that_is_slow_a_rule_settles_by_the_other_clock() -> None:
+    cluster, clock = Cluster(), HandClock()
+    cluster.apply("ADDED", policy())
+    cluster.apply("ADDED", rule(created="2026-11-01T11:00:00Z"))
+    clock.stepped = timedelta(hours=-2)
+    found = settling(cluster, clock)
+    found.start()
+    assert found.remaining(policy(), SELECTOR) == 15.0
+    clock.advance(15.0)
+    open_pools(found)
+    assert found.allocatable(POOL)
 
 
 def test_after_a_restart_a_rule_that_was_edited_once_settles_anew() -> None:

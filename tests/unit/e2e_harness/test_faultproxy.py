@@ -200,6 +200,22 @@ async def test_watch_that_expires(place: Place) -> None:
         await read(place, 1)
 
 
+async def test_open_watches_are_broken_at_once_and_new_ones_work() -> None:
+    async with FakeApi() as server:
+        with FaultProxy(server.url) as proxy:
+            async with Api.at(proxy.url) as api:
+                place = Place(server, proxy.faults, api)
+                await place.create("a")
+                lines = api.stream(PODS, {"watch": "1", "resourceVersion": "0"}, inactivity=60)
+                async with aclosing(lines):
+                    while not await anext(lines):
+                        pass
+                    proxy.break_watches()
+                    with pytest.raises(ApiUnavailable, match=r"reset|disconnected|closed"):
+                        await anext(lines)
+                assert names(await read(place, 1)) == ["a"]
+
+
 async def test_events_that_come_again(place: Place) -> None:
     for name in "abc":
         await place.create(name)

@@ -1,0 +1,116 @@
+"""`make chaos`: a storm on a real control plane, and the word whether anything was ever wrong. See CONTRIBUTING.md.
+
+Ends with 1 if something was; with `--without GUARD`, if nothing was: then the check would not have noticed that the guard is missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from tests.chaos.ledger import CHECKS
+from tests.chaos.mutant import GUARDS
+from tests.chaos.storm import Plan, Result, run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+QUIET_SHARE = 60.0
+"""Seconds of the wanted minutes that are left for the start and for quiet."""
+
+SHOWN = 5
+"""Violations whose story is printed; where there is one, there are often hundreds."""
+
+BY_COMMIT = "rotate"
+
+
+def main() -> int:
+    """Run what the command line says. Returns: the exit status."""
+    arguments = _parser().parse_args()
+    seconds = max(30.0, arguments.minutes * 60 - QUIET_SHARE)
+    if arguments.mutations:
+        return _all_mutations(arguments.seed, seconds, arguments.operators)
+    guard = _guard_of_commit() if arguments.without == BY_COMMIT else arguments.without
+    result = run(Plan(arguments.seed, seconds, guard, arguments.operators))
+    _report(result, arguments.seed, seconds, guard)
+    return _status(result, guard)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
+    minutes = float(os.environ.get("MINUTES") or 3)
+    seed = int(os.environ.get("SEED") or secrets.randbelow(1_000_000))
+    parser.add_argument("--seed", type=int, default=seed, help="default: $SEED, or any")
+    parser.add_argument("--minutes", type=float, default=minutes, help="default: $MINUTES, or 3")
+    parser.add_argument("--operators", type=int, default=2)
+    parser.add_argument(
+        "--without",
+        default="",
+        choices=[*GUARDS, BY_COMMIT],
+        help=f"switch a guard of the operators off; {BY_COMMIT}: the one whose turn it is by the commit",
+    )
+    parser.add_argument("--mutations", choices=["all"], help="one storm without each guard, and a table")
+    return parser
+
+
+def _guard_of_commit() -> str:
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout
+    return sorted(GUARDS)[int(commit.strip(), 16) % len(GUARDS)]
+
+
+def _status(result: Result, guard: str) -> int:
+    """With a guard off, only what the operator did wrong counts: not that the machine was slow."""
+    if guard:
+        return 0 if result.violations or result.at_rest else 1
+    return 0 if result.is_good else 1
+
+
+def _all_mutations(seed: int, seconds: float, operators: int) -> int:
+    rows, status = [], 0
+    for guard in GUARDS:
+        result = run(Plan(seed, seconds, guard, operators))
+        status |= _status(result, guard)
+        what = [violation.text for violation in result.violations] or result.at_rest or ["NOTHING WAS FOUND"]
+        rows.append(f"| {guard} | {len(result.violations)} | {len(result.at_rest)} | {what[0]} |")
+        print(rows[-1], flush=True)
+    print("\n| guard switched off | violations | wrong at rest | the first |\n| --- | --- | --- | --- |")
+    print("\n".join(rows))
+    return status
+
+
+def _report(result: Result, seed: int, seconds: float, guard: str) -> None:
+    without = f", without {guard}" if guard else ""
+    print(f"storm of {seconds:.0f} s with seed {seed}{without}: {result.rate:.1f} changes a second")
+    _section("injected", (f"{count:6} {what}" for what, count in sorted(result.done.items())))
+    _section("checked", (f"{result.checked[what]:6} {what}: {how}" for what, how in CHECKS.items()))
+    if result.walked:
+        print(
+            f"  {result.walked:6} versions read one by one, since kube-apiserver's restart had ended the watch"
+        )
+    _section("memory", result.memory)
+    print(f"at rest after {result.settled:.0f} s of quiet" if not result.at_rest else "never at rest")
+    for violation in result.violations[:SHOWN]:
+        _section(f"VIOLATION: {violation.text}", violation.story)
+    if len(result.violations) > SHOWN:
+        print(f"and {len(result.violations) - SHOWN} more violations")
+    _section("WRONG AT REST", result.at_rest)
+    _section("TROUBLE", result.troubles)
+    if result.logs is not None:
+        print(f"logs: {result.logs}")
+        print(f"once more: make chaos SEED={seed} MINUTES={(seconds + QUIET_SHARE) / 60:g}")
+
+
+def _section(title: str, lines: Iterable[str]) -> None:
+    found = list(lines)
+    if found:
+        print(title)
+        for line in found:
+            print(f"  {line}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
