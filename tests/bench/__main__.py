@@ -15,7 +15,7 @@ from .load import LoadError
 from .processes import NotReadyError, machine
 from .report import Goal, Result, document, table, write
 from .verification import WrongEndError
-from .workload import Size
+from .workload import Size, Way
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,15 +27,21 @@ GENERATORS = {
     "stand-in": "claims made by the server's stand-in for kube-controller-manager",
     "operator": "claims made by the operator (--generate-claims=always)",
 }
+PLACED = {Way.GATE: "pinned and released from the gate", Way.SCHEDULER: "bound by the operator"}
 
 
 def _result(plan: embedded.Plan, runs: Sequence[Figures], before: dict[str, object]) -> Result:
     size = plan.size
     title = (
-        f"embedded server: {size.pods} gated pods on {size.nodes} nodes with {size.devices} devices each, "
-        f"{GENERATORS[plan.generator]}; placed = pinned and released"
+        f"embedded server: {size.pods} pods on {size.nodes} nodes with {size.devices} devices each, "
+        f"{GENERATORS[plan.generator]}; placed = {PLACED[plan.way]}"
     )
-    parameters = {**dataclasses.asdict(size), "generator": plan.generator, "clients": plan.clients}
+    parameters = {
+        **dataclasses.asdict(size),
+        "generator": plan.generator,
+        "way": plan.way.value,
+        "clients": plan.clients,
+    }
     parameters |= {"repeat": len(runs), "operatorFlags": list(plan.flags), "standins": plan.standins}
     return Result("embedded", title, parameters, before, {"operator": runs}, GOALS)
 
@@ -58,6 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments.timeout,
         arguments.rest,
         tuple(arguments.operator_flag),
+        Way(arguments.way),
     )
     forget_settings()
     before = machine()

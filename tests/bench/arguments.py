@@ -6,7 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
-from .workload import Size
+from .workload import Size, Way
 
 RESULTS = Path(__file__).parents[2] / "bench-results"
 FOREIGN = "DRA_OPERATOR_"
@@ -22,6 +22,8 @@ def parser(bench: str, text: str | None, size: Size, repeat: int) -> argparse.Ar
     made.add_argument("--nodes", type=int, default=size.nodes, help="each publishes one slice")
     made.add_argument("--devices", type=int, default=size.devices, help="on each node")
     made.add_argument("--repeat", type=int, default=repeat, help="runs")
+    ways = [Way.GATE.value, Way.SCHEDULER.value]
+    made.add_argument("--way", choices=ways, default=ways[0], help="how pods come to the operator")
     made.add_argument("--clients", type=int, default=16, help="pods that are created at the same time")
     made.add_argument("--timeout", type=float, default=300.0, help="seconds in which all have to be placed")
     made.add_argument(

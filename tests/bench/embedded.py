@@ -19,11 +19,11 @@ from tests.contract.client import Server
 from tests.e2e.harness.process import Process
 from tests.e2e.harness.waiting import wait_until
 
-from .load import Timeline, burst, client, create, everything, is_released, policy_is_ready
+from .load import Timeline, burst, client, create, everything, is_bound, is_released, policy_is_ready
 from .processes import Meter, NotReadyError, cpu_seconds, memory
 from .subject import Subject, Writes
 from .verification import check
-from .workload import GATED, Size, common, nodes, pods, policy
+from .workload import Size, Way, common, nodes, pods, policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,6 +46,7 @@ class Plan:
         timeout: seconds in which all pods have to be placed.
         rest: seconds for which the operator is watched at rest.
         more_flags: of the operator, after those of the bench.
+        way: how the pods come to the operator.
     """
 
     size: Size = field(default_factory=Size)
@@ -54,6 +55,7 @@ class Plan:
     timeout: float = 300.0
     rest: float = REST_SECONDS
     more_flags: tuple[str, ...] = ()
+    way: Way = Way.GATE
 
     @property
     def standins(self) -> str:
@@ -87,7 +89,7 @@ def run(plan: Plan) -> Figures:
 
 
 def _burst(server: Server, plan: Plan, operator: Subject, server_pid: int) -> Figures:
-    timeline = Timeline(is_released)
+    timeline = Timeline(is_released if plan.way is Way.GATE else is_bound)
     counted = Writes(operator.url)
     meter = Meter.start(operatorCpu=operator.pid, serverCpu=server_pid, loadCpu=os.getpid())
     asyncio.run(_place(server, plan, timeline))
@@ -111,12 +113,12 @@ async def _furnish(server: Server, plan: Plan) -> None:
 
 async def _place(server: Server, plan: Plan, timeline: Timeline) -> None:
     async with client(server) as api:
-        await burst(api, pods(plan.size, GATED), timeline, plan.clients, plan.timeout)
+        await burst(api, pods(plan.size, plan.way), timeline, plan.clients, plan.timeout)
 
 
 async def _verify(server: Server, plan: Plan) -> None:
     async with client(server) as api:
-        check(*await everything(api), plan.size.pods, pinned=True)
+        check(*await everything(api), plan.size.pods, pinned=plan.way is Way.GATE)
 
 
 def _rest(pid: int, seconds: float) -> Figures:

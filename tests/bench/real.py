@@ -1,7 +1,7 @@
 """`python -m tests.bench.real` (`make bench-real`): the operator beside stock kube-scheduler, on a real control plane and identical objects.
 
 `stock`: the pools are nobody's, the pods have no gate, kube-scheduler allocates and binds. `operator`: the operator owns the pools,
-the same pods have its gate, it allocates, pins and releases, and kube-scheduler binds. Each run has a control plane of its own, the
+the same pods have its gate, it allocates, pins and releases, and kube-scheduler binds; or they have its scheduler name, and it binds. Each run has a control plane of its own, the
 two take turns, and what counts is the ratio of the two runs of a turn: they saw the same machine. There are no kubelets.
 """
 
@@ -28,7 +28,7 @@ from .processes import Meter, NotReadyError, await_calm, machine, memory
 from .report import Goal, Result, document, table, write
 from .subject import Writes, served_writes
 from .verification import WrongEndError, check
-from .workload import GATED, NAMESPACE, Size, common, nodes, pods, policy
+from .workload import NAMESPACE, Size, Way, common, nodes, pods, policy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,6 +53,8 @@ METERED = {
     "controllerManagerCpu": CONTROLLER_MANAGER,
 }
 
+BINDER = {Way.GATE: "kube-scheduler", Way.SCHEDULER: "kube-scheduler or by the operator"}
+
 QUIET_NODES = ("*", "-node-lifecycle-controller")
 """Controllers of kube-controller-manager: no kubelet renews a lease, so nobody may call the nodes lost."""
 
@@ -67,6 +69,7 @@ class Plan:
         timeout: seconds in which all pods have to be bound.
         gogc: GOGC of the control plane's processes; empty for Go's default.
         more_flags: of the operator, after those of the bench.
+        way: how the operator's pods come to it.
     """
 
     size: Size = dataclasses.field(default_factory=Size)
@@ -74,6 +77,7 @@ class Plan:
     timeout: float = 300.0
     gogc: str = ""
     more_flags: tuple[str, ...] = ()
+    way: Way = Way.GATE
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -124,11 +128,12 @@ def _measure(
     before = _served_writes(control_plane)
     meter, own = Meter.start(**pids), Meter.start(loadCpu=os.getpid())
     counted = Writes(operator.url) if operator is not None else None
-    asyncio.run(_place(server, plan, timeline, gated=operator is not None))
+    way = Way.STOCK if operator is None else plan.way
+    asyncio.run(_place(server, plan, timeline, way))
     used = meter.per_pod(count)
     used |= {"totalCpu": sum(used.values()), **own.per_pod(count)}
     used["allWrites"] = (_served_writes(control_plane) - before) / count
-    asyncio.run(_verify(server, plan, pinned=operator is not None))
+    asyncio.run(_verify(server, plan, pinned=way is Way.GATE))
     return {**timeline.figures(), **used, **(counted.per_pod(count) if counted else {})}
 
 
@@ -150,10 +155,9 @@ async def _own(server: Server, plan: Plan) -> None:
         await policy_is_ready(api, plan.size.nodes)
 
 
-async def _place(server: Server, plan: Plan, timeline: Timeline, *, gated: bool) -> None:
+async def _place(server: Server, plan: Plan, timeline: Timeline, way: Way) -> None:
     async with client(server) as api:
-        made = pods(plan.size, GATED if gated else ())
-        await burst(api, made, timeline, plan.clients, plan.timeout)
+        await burst(api, pods(plan.size, way), timeline, plan.clients, plan.timeout)
 
 
 async def _verify(server: Server, plan: Plan, *, pinned: bool) -> None:
@@ -171,9 +175,14 @@ def _result(plan: Plan, runs: dict[str, list[Figures]], before: dict[str, object
     size = plan.size
     title = (
         f"real control plane: {size.pods} pods on {size.nodes} nodes with {size.devices} devices each, claims made by "
-        "kube-controller-manager; placed = bound by kube-scheduler"
+        f"kube-controller-manager; placed = bound, by {BINDER[plan.way]}"
     )
-    parameters = {**dataclasses.asdict(size), "clients": plan.clients, "gogc": plan.gogc}
+    parameters = {
+        **dataclasses.asdict(size),
+        "clients": plan.clients,
+        "gogc": plan.gogc,
+        "way": plan.way.value,
+    }
     parameters |= {"repeat": len(runs[STOCK]), "operatorFlags": list(plan.flags), "qps": plan.options.qps}
     found = {text: ratios(runs[OPERATOR], runs[STOCK], key) for text, key in RATIOS.items()}
     return Result("real", title, parameters, before, runs, ratios=found, ratio_goals=RATIO_GOALS)
@@ -185,7 +194,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     made.add_argument("--gogc", default="", help="GOGC of the control plane's processes, such as 400")
     arguments = made.parse_args(argv)
     more = tuple(arguments.operator_flag)
-    plan = Plan(size_of(arguments, made), arguments.clients, arguments.timeout, arguments.gogc, more)
+    plan = Plan(
+        size_of(arguments, made),
+        arguments.clients,
+        arguments.timeout,
+        arguments.gogc,
+        more,
+        Way(arguments.way),
+    )
     forget_settings()
     runs: dict[str, list[Figures]] = {STOCK: [], OPERATOR: []}
     versions = {}

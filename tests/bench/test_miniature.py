@@ -14,7 +14,7 @@ from . import start_up
 from .__main__ import main
 from .figures import TABLE
 from .load import LoadError, Timeline, burst, client, create, is_released
-from .workload import GATED, Size, common, pods
+from .workload import Size, Way, common, pods
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,6 +34,16 @@ def test_ten_pods(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run.keys() == {key for key in TABLE if key not in REAL_ONLY | START_UP}
     assert all(value >= 0 for value in run.values())
     assert "pods placed" in capsys.readouterr().out
+
+
+def test_ten_pods_that_the_operator_binds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "found.json"
+    assert main([*MINIATURE, "--way=scheduler", f"--json={path}"]) == 0, capsys.readouterr().err
+    found = json.loads(path.read_text())
+    (run,) = found["runs"]["operator"]
+    assert found["parameters"]["way"] == "scheduler"
+    assert run["writesPerPod"] >= 3  # mark, allocate, bind
+    assert "bound by the operator" in capsys.readouterr().out
 
 
 def test_a_start_among_many_objects(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -64,7 +74,7 @@ def test_an_operator_that_does_not_get_ready_fails_the_bench(
 
 
 async def test_pods_that_nobody_places_end_the_load_generator(tmp_path: Path) -> None:
-    made, timeline = pods(Size(pods=2), GATED), Timeline(is_released)
+    made, timeline = pods(Size(pods=2), Way.GATE), Timeline(is_released)
     async with FakeApi() as server:
         kubeconfig = server.write_kubeconfig(tmp_path / "kubeconfig")
         async with client(Server.of_kubeconfig(kubeconfig)) as api:

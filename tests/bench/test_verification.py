@@ -9,7 +9,7 @@ import pytest
 from dra_operator.testing import builders as make
 
 from .verification import WrongEndError, check, problems
-from .workload import DRIVER, GATED, NAMESPACE, Size, pods
+from .workload import DRIVER, NAMESPACE, Size, Way, pods
 
 Obj = dict[str, Any]
 
@@ -18,7 +18,7 @@ FINALIZER = "resource.kubernetes.io/delete-protection"
 
 def ended(count: int = 2) -> tuple[list[Obj], list[Obj]]:
     """Pods and claims as they are when all went well."""
-    made, claims = pods(Size(pods=count), GATED), []
+    made, claims = pods(Size(pods=count), Way.GATE), []
     for number, pod in enumerate(made):
         pod["metadata"]["uid"] = f"uid-{number}"
         pod["spec"].pop("schedulingGates")

@@ -6,12 +6,11 @@ Pure. One device a pod by a claim template, in the way of section 8 of most sche
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from enum import StrEnum
+from typing import Any
 
+from dra_operator.model import SCHEDULER_NAME
 from dra_operator.testing import builders as make
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Obj = dict[str, Any]
 
@@ -19,7 +18,24 @@ DRIVER = "gpu.bench.example.com"
 NAMESPACE = "bench"
 TEMPLATE = "one-gpu"
 CLASS = "gpu"
-GATED = (make.GATE,)
+
+
+class Way(StrEnum):
+    """How the pods come to their devices and nodes."""
+
+    STOCK = "stock"
+    """By kube-scheduler alone."""
+
+    GATE = "gate"
+    """At the operator's gate: it allocates, pins and releases, kube-scheduler binds."""
+
+    SCHEDULER = "scheduler"
+    """Under the operator's scheduler name: it allocates and binds."""
+
+    @property
+    def spec(self) -> Obj:
+        """What it is about the pods."""
+        return {"schedulerName": SCHEDULER_NAME} if self is Way.SCHEDULER else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +89,16 @@ def policy() -> Obj:
     return make.policy("bench", {"driver": DRIVER})
 
 
-def pods(size: Size, gates: Sequence[str]) -> list[Obj]:
+def pods(size: Size, way: Way) -> list[Obj]:
     """The pods."""
     return [
         make.pod(
             f"pod-{number:05}",
             make.pod_claim("gpu", template=TEMPLATE),
             namespace=NAMESPACE,
-            gates=gates,
+            gates=(make.GATE,) if way is Way.GATE else (),
             requests={"cpu": "100m", "memory": "64Mi"},
+            **way.spec,
         )
         for number in range(size.pods)
     ]

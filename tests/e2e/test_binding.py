@@ -5,16 +5,22 @@ No gate, no pin; the namespaces are not enabled, so that no admission policy has
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.fleet import Fleet, conditions, is_unschedulable
+from dra_operator.model import GATE, Pod, from_object
+from dra_operator.placement.constraints import unevaluated_fields
+from tests.e2e.fleet import Fleet, conditions, gates, is_unschedulable
 from tests.e2e.harness.audit import problems
 from tests.e2e.harness.objects import claim, claim_template, device, exactly, node, pod
 from tests.e2e.harness.waiting import wait_until
+from tests.unit.manifests.build import kustomize, of_kind, overlay
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.e2e.fleet import Object
     from tests.e2e.harness.workspace import Workspace
 
@@ -65,7 +71,7 @@ def test_bound_and_gated_pods_share_a_claim(fleet: Fleet) -> None:
     fleet.running("a")
     fleet.workspace.apply(
         bound("b", claims={"gpu": "shared"}),
-        pod("c", claims={"gpu": "shared"}, gates=["dra-operator.io/allocate"]),
+        pod("c", claims={"gpu": "shared"}, gates=[GATE]),
     )
     served = fleet.running("a", "b", "c")
 
@@ -121,7 +127,7 @@ def test_gates_hold_it_too(fleet: Fleet) -> None:
     """Ours is only taken off; the API server lets nobody bind while another's is there."""
     kubectl = fleet.workspace.kubectl
     fleet.workspace.apply(
-        bound("mine", templates={"gpu": "one-gpu"}, gates=["dra-operator.io/allocate"]),
+        bound("mine", templates={"gpu": "one-gpu"}, gates=[GATE]),
         bound("other", templates={"gpu": "one-gpu"}, gates=["example.com/quota"]),
     )
     (served,) = fleet.running("mine")
@@ -131,6 +137,88 @@ def test_gates_hold_it_too(fleet: Fleet) -> None:
     assert conditions(kubectl.get("pod", "other"))["PodScheduled"] == ("False", "SchedulingGated")
     kubectl.patch("pod", "other", {"spec": {"schedulingGates": None}})
     fleet.running("other")
+
+
+# --- the admission policy that sets the name
+
+
+@pytest.fixture
+def naming(ungated: Workspace, tmp_path: Path) -> Fleet:
+    """A namespace of a label of its own for which the component `bind-pods` is in force; the shared policy stays as it is."""
+    label = {"corner": ungated.namespace}
+    ungated.control_plane.kubectl.run("label", "namespace", ungated.namespace, f"corner={ungated.namespace}")
+    folder = overlay(tmp_path, components=["manifests/components/bind-pods"])
+    for found in of_kind(kustomize(folder), "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"):
+        found["metadata"]["name"] += f"-{ungated.namespace}"
+        if "policyName" in found["spec"]:
+            found["spec"]["policyName"] = f"{found['spec']['policyName']}-{ungated.namespace}"
+        else:
+            found["spec"]["matchConstraints"]["namespaceSelector"] = {"matchLabels": label}
+        ungated.apply(found)
+    made = Fleet.of(ungated)
+    made.plain(2)
+    made.own("gpu")
+    ungated.apply(claim_template("one-gpu", exactly("gpu", made.name("gpu"))))
+    return made
+
+
+def test_the_policy_names_us_on_pods_whose_constraints_we_evaluate_and_gates_the_others(
+    naming: Fleet,
+) -> None:
+    kubectl = naming.workspace.kubectl
+    how = {"templates": {"gpu": "one-gpu"}}
+    probe = pod("probe", **how)
+    wait_until(lambda: placed_by(dry_run(naming, probe)) == (OURS, []), "the policy is in force")
+    spread = {"maxSkew": 1, "topologyKey": "zone", "labelSelector": {}}
+    hard, soft = ({**spread, "whenUnsatisfiable": word} for word in ("DoNotSchedule", "ScheduleAnyway"))
+    data = {"name": "data", "persistentVolumeClaim": {"claimName": "x"}}
+    plain = {
+        "named": pod("named", **how),
+        "soft": pod("soft", **how, topologySpreadConstraints=[soft]),
+        "hard": pod("hard", **how, topologySpreadConstraints=[hard]),
+        "elsewhere": pod("elsewhere", **how, volumes=[data]),
+    }
+    others = {
+        "held": pod("held", **how, gates=["example.com/quota"]),
+        "free": pod("free"),
+        "stranger": pod("stranger", **how, schedulerName="other"),
+    }
+    cases = plain | others
+    named: tuple[str, list[str]] = (OURS, [])
+    gated: tuple[str, list[str]] = ("default-scheduler", [GATE])
+
+    assert {name: placed_by(dry_run(naming, made)) for name, made in cases.items()} == {
+        **{name: gated if unevaluated(made) else named for name, made in plain.items()},
+        "held": ("default-scheduler", ["example.com/quota", GATE]),
+        "free": ("default-scheduler", []),
+        "stranger": ("other", [GATE]),
+    }
+    naming.workspace.apply(cases["named"])
+    (served,) = naming.running("named")
+    assert "affinity" not in served["spec"]
+    assert kubectl.get("pod", "named")["spec"]["schedulerName"] == OURS
+
+
+def unevaluated(made: Object) -> tuple[str, ...]:
+    return unevaluated_fields(from_object(Pod, made))
+
+
+def dry_run(fleet: Fleet, made: Object) -> Object:
+    """A pod as the API server would store it."""
+    found: Object = json.loads(
+        fleet.workspace.kubectl.run(
+            "create", "--dry-run=server", "--output=json", "-f", "-", stdin=json.dumps(made)
+        )
+    )
+    return found
+
+
+def placed_by(found: Object) -> tuple[str, list[str]]:
+    """Scheduler and gates."""
+    return found["spec"]["schedulerName"], gates(found)
+
+
+# --- beside kube-scheduler
 
 
 def test_beside_kube_scheduler_on_the_same_nodes_no_cpu_is_given_twice(ungated: Workspace) -> None:

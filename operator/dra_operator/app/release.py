@@ -17,6 +17,8 @@ from dra_operator.kube.discovery import look
 from dra_operator.kube.listing import Listing, list_all
 from dra_operator.kube.reader import Reader
 from dra_operator.kube.writer import Writer
+from dra_operator.model import SCHEDULER_NAME
+from dra_operator.words import listed
 
 from .running import running
 
@@ -30,6 +32,9 @@ logger = logging.getLogger(__name__)
 
 GATE_BINDING = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings/dra-operator-gate"
 """What makes the API server put our gate on new pods (manifests/gate-policy)."""
+
+NAMED = 10
+"""Pods that a line of the log names; the others are counted."""
 
 LOOK_SECONDS = 1.0
 """Between two looks whether the operator has ended. Arbitrary."""
@@ -129,6 +134,12 @@ async def _list(api: Api, kind: str) -> Listing:
 def _tell(remover: Remover, started: Sequence[RawMeta]) -> int:
     report = remover.report
     logger.info("released: %s", report.summary())
+    if report.orphans:
+        logger.warning(
+            "nobody binds pods any more whose spec.schedulerName is %s, which cannot be changed: recreate them without that name: %s",
+            SCHEDULER_NAME,
+            listed(report.orphans, NAMED),
+        )
     for words in report.failed:
         logger.error("not done: %s", words)
     if started:

@@ -84,11 +84,13 @@ class Report:
         done: objects by deed; an object that needed it twice is one.
         writes: how often something was written.
         failed: a sentence each.
+        orphans: keys of the pods that name the operator as their scheduler and are not bound: nobody else looks at them.
     """
 
     done: dict[Deed, set[str]] = field(default_factory=lambda: defaultdict(set))
     writes: int = 0
     failed: list[str] = field(default_factory=list)
+    orphans: list[str] = field(default_factory=list)
 
     def summary(self) -> str:
         """The counts in a line."""
@@ -164,7 +166,11 @@ class Remover:
         if not await self._rules(any(holds_our_allocation(claim) for claim in claims)):
             return  # pods that lose the gate while an operator runs would be served by two
         await self._forget()
-        await self._all(POD, cast("list[Pod]", await self._list(POD)), released)
+        pods = cast("list[Pod]", await self._list(POD))
+        await self._all(POD, pods, released)
+        self.report.orphans = [
+            pod.key for pod in pods if pod.names_us and not pod.spec.node_name and not pod.is_done
+        ]
 
     async def _forget(self) -> None:
         """Before the gates open: a write of kube-scheduler that conflicts with one of ours leaves its pod pending for five minutes."""

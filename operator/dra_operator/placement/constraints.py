@@ -1,7 +1,7 @@
 """Scheduling constraints of a pod that placement does not evaluate (yet).
 
 Called by `Placer.classify`. A pod that has one is left alone, with the field and the way out in its event: pinning it to a
-node chosen without that constraint could strand it for good (cp I-27).
+node chosen without that constraint could strand it for good (cp I-27). The component `bind-pods` of the manifests says the same in CEL.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,7 +15,7 @@ from dra_operator.app.release import give_back
 from dra_operator.controllers import remover
 from dra_operator.controllers.remover import PASSES
 from dra_operator.kube.api import Api
-from dra_operator.model import FINALIZER
+from dra_operator.model import FINALIZER, SCHEDULER_NAME
 from dra_operator.settings import build
 from dra_operator.testing.fakeapi.failures import StatusError
 from dra_operator.testing.fakeapi.faults import Fault, unavailable
@@ -168,6 +168,25 @@ async def test_a_second_run_finds_nothing_and_writes_nothing(caplog: pytest.LogC
 
         assert versions(here) == before
         assert "there was nothing of the operator's left" in caplog.text
+
+
+async def test_pods_that_name_us_as_their_scheduler_are_told_as_nobody_binds_them_any_more(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Their spec.schedulerName cannot be changed; those that are bound are as good as any."""
+    async with World("claims", "binding", "kubelet", settle_seconds=0.0) as here:
+        mine: dict[str, Any] = {"gates": (), "schedulerName": SCHEDULER_NAME}
+        here.add(*CLUSTER, pod("there", by_name("mine"), **mine))
+        await here.start()
+        await here.until(lambda: here.node_of("there"))
+        here.add(pod("late", by_name("none"), **mine))
+        await here.settle_but_timers()
+        await here.stop()
+
+        assert await removed(here) == 0
+        (told,) = [line for line in caplog.messages if "spec.schedulerName" in line]
+        assert told.endswith("recreate them without that name: default/late")
+        assert here.devices_of("there")
 
 
 async def test_half_done_states_end_so_that_kube_scheduler_can_go_on() -> None:
