@@ -11,13 +11,14 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dra_operator.errors import ApiNotFound
 from dra_operator.explain.drift import Subject, has_left_mark, is_unused, look, unpublished
 from dra_operator.explain.driftkinds import CLAIM, POLICY, RULE
 from dra_operator.logfields import fields, note
 from dra_operator.metrics import DRIFT_REPAIRS
 from dra_operator.model import FINALIZER, GATE, OWNED_TAINT
 
-from .names import EPOCH, MARK, has_finalizer
+from .names import EPOCH, MARK, POLICY_LABEL, has_finalizer
 from .undo import attempt_on, waiters_of, yields
 
 if TYPE_CHECKING:
@@ -154,6 +155,8 @@ class Sweeper:
             return False
         for policy in await self._access.list(POLICY, ""):
             self._cluster.assume(policy)
+        if await self._has_policy(rule):
+            return False
         current = await self._access.fresh(RULE, rule)
         assert self._watch is not None
         if current is None or not look(self._cluster, self._watch.facts, Subject(RULE, finding.key)):
@@ -162,6 +165,18 @@ class Sweeper:
         await self._access.fresh(RULE, current)
         logger.warning("a taint rule of ours belonged to no policy any more, and was deleted")
         return True
+
+    async def _has_policy(self, rule: DeviceTaintRule) -> bool:
+        """Whether a policy of the name that the rule bears is there, be it one that cannot be read: its pools must stay closed to others."""
+        owner = rule.metadata.controller
+        names = {rule.metadata.labels.get(POLICY_LABEL, ""), owner.name if owner else ""} - {""}
+        for name in sorted(names):
+            try:
+                await self._access.raw(POLICY, "", name)
+            except ApiNotFound:
+                continue
+            return True
+        return False
 
     def _is_busy(self, rule: DeviceTaintRule) -> bool:
         """Whether a write about devices of its pools is not answered yet."""

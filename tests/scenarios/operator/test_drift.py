@@ -374,6 +374,17 @@ async def test_a_taint_rule_of_no_policy_is_deleted_if_it_is_ours_by_its_taint(*
         assert here.condition("Enforced") == ("True", "RulesInPlace")
 
 
+async def test_the_rule_of_a_policy_that_cannot_be_read_stays() -> None:
+    """Without it, kube-scheduler would allocate from pools that somebody has given to us."""
+    async with World(**SOON) as here:
+        here.add(*CLUSTER, stray("dra-operator-former-0"))
+        smuggle(here, {**policy("former"), "spec": {"pools": "all"}})
+        await here.start()
+        await told(here, "RuleStray", "dra-operator-former-0")
+        assert "dra-operator-former-0" in here.rules
+        assert repairs(here, "RuleStray") == 0
+
+
 async def test_rules_that_cannot_be_written_are_told_on_the_policy() -> None:
     async with World(**SOON) as here:
         here.add(*CLUSTER)

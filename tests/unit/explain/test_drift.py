@@ -10,7 +10,7 @@ import pytest
 from dra_operator.cluster import Cluster, Unreadable
 from dra_operator.explain import EVENTS
 from dra_operator.explain.drift import KINDS, Facts, Finding, findings
-from dra_operator.model import Node, PoolId, ResourceClaim, ResourceSlice, from_object
+from dra_operator.model import Node, PodGroup, PoolId, ResourceClaim, ResourceSlice, from_object
 from dra_operator.model.marks import GENERATED, MARK
 from tests.unit.cluster.build import DRIVER, claim, pod, policy, result, slice_
 
@@ -90,6 +90,20 @@ def test_consumers_of_kinds_that_nobody_knows_are_never_gone_c87() -> None:
         },
     }
     assert found(from_object(ResourceClaim, raw)) == []
+
+
+@pytest.mark.parametrize(("uid", "gone"), [("uid-team", False), ("uid-former", True)])
+def test_a_pod_group_counts_where_groups_are_known_c73(uid: str, *, gone: bool) -> None:
+    consumer = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "team", "uid": uid}
+    raw = {
+        "metadata": {"name": "c", "namespace": "ns", "uid": "c"},
+        "status": {"allocation": {}, "reservedFor": [consumer]},
+    }
+    cluster = cluster_of(from_object(ResourceClaim, raw))
+    assert findings(cluster, Facts(NOW)) == []
+    group = from_object(PodGroup, {"metadata": {"name": "team", "namespace": "ns", "uid": "uid-team"}})
+    cluster.replace("PodGroup", [group], "1")
+    assert [item.finding for item in findings(cluster, Facts(NOW))] == (["ConsumerGone"] if gone else [])
 
 
 def test_a_mark_without_allocation_is_left_unless_the_claim_is_born_with_it_or_a_decision_is_in_flight() -> (
