@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LOOKS: Final = 300
-"""Objects that one round looks at: some ten milliseconds. Arbitrary; 10,000 claims and 5,000 pods take a minute."""
+"""Objects that one round looks at: some milliseconds. Arbitrary; 10,000 claims and 5,000 pods take a minute."""
 
 ROUND: Final = 1.0
 """Seconds between two rounds, less where the waiting times are set shorter than that. Arbitrary."""

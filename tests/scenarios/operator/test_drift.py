@@ -414,7 +414,7 @@ async def test_the_ordinary_life_of_pods_is_no_drift() -> None:
     """Repairs and reports as early as can be, and nothing is repaired or told."""
     hasty = {"sweep_seconds": 0.1, "report_seconds": 0.1}
     async with world("claims", "binding", "kubelet", objects=CLUSTER, **hasty) as here:
-        for number in range(4):
+        for number in range(2):
             names = [f"{kind}-{number}" for kind in ("mine", "made")]
             here.add(pod(names[0], by_name("mine")), pod(names[1], by_template("gpu")))
             await here.until(lambda: all(here.node_of(name) for name in names))  # noqa: B023

@@ -135,7 +135,7 @@ def test_a_device_in_two_claims_is_told_and_handed_on_at_once_also_for_the_claim
 
 
 def test_a_round_looks_at_a_bounded_number_of_objects_and_none_is_left_out() -> None:
-    many = 3 * LOOKS
+    many = 2 * LOOKS
     here = Watched(*(left(f"c{number}") for number in range(many)))
     here.pass_time(1)
     assert sum(map(len, here.watch._spells.values())) == LOOKS
