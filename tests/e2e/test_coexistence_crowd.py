@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e.crowd import TEMPLATE, until_running
-from tests.e2e.fleet import Fleet, is_running, messages
+from tests.e2e.fleet import Fleet
 from tests.e2e.harness.audit import holders, problems
-from tests.e2e.harness.objects import claim, claim_template, device, exactly, pod
+from tests.e2e.harness.objects import claim_template, device, exactly, pod
 from tests.e2e.harness.waiting import wait_until
 from tests.e2e.history import ClaimHistory
 
@@ -103,35 +103,3 @@ def test_two_allocators_at_one_pool_are_found_out(managed: Workspace, ungated: W
         accept=lambda seen: {key for keys in twice.values() for key in keys} <= seen,
     )
     assert {key for keys in twice.values() for key in keys} <= told
-
-
-def test_what_another_allocator_takes_is_given_up_while_the_pod_waits(managed: Workspace) -> None:
-    """The pod is at its gate yet, as its device is being made ready: it gets another one."""
-    fleet, kubectl = Fleet.of(managed), managed.kubectl
-    fleet.plain(0)
-    conditions = {"bindingConditions": ["example.com/up"], "bindingFailureConditions": ["example.com/down"]}
-    fleet.publish("gpu", fleet.node(), [device(f"gpu-{number}") | conditions for number in range(2)])
-    fleet.own("gpu")
-    managed.apply(
-        claim_template(TEMPLATE, exactly("gpu", fleet.name("gpu"))),
-        claim("foreign", exactly("gpu", fleet.name("gpu"))),
-        *crowd(1, "ours"),
-    )
-    fleet.told("ours-000", "BindingConditionsPending")
-    assert fleet.devices("ours-000") == {"gpu": ["gpu-0"]}
-    (ours,) = (item for item in kubectl.get_all("resourceclaims") if item["metadata"]["name"] != "foreign")
-    kubectl.patch(
-        "resourceclaim",
-        "foreign",
-        {"status": {"allocation": ours["status"]["allocation"]}},
-        "--subresource=status",
-    )
-    wait_until(
-        lambda: fleet.devices("ours-000"), "another device", accept=lambda found: found == {"gpu": ["gpu-1"]}
-    )
-
-    (told,) = messages(kubectl, "foreign", "ForeignAllocator")
-    assert "and kubectl-patch allocated it, by the field managers" in told
-    assert held_twice(managed) == {}
-    assert kubectl.get("resourceclaim", "foreign")["status"]["allocation"] == ours["status"]["allocation"]
-    assert not any(is_running(item) for item in kubectl.get_all("pods"))

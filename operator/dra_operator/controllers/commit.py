@@ -7,7 +7,9 @@ from the decision until the answer is known, also when an answer never came. Cal
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -91,6 +93,7 @@ class Committer:
         self._borrowed: dict[str, list[str]] = {}
         self._unplaced: set[str] = set()
         self._placing = Placing(access)
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self.in_flight: dict[str, frozenset[DeviceId]] = {}
 
     async def allocate(self, pod: Pod, plan: Plan) -> None:
@@ -173,15 +176,29 @@ class Committer:
             ApiConflict: its allocation is another one, or gone; or it takes no further consumer; or the pod's group is not known.
         """
         consumer = consumer_of(pod, claim, self._cluster)
-        self._cluster.join(claim.metadata.uid, consumer.uid)
+        uid = claim.metadata.uid
+        self._cluster.join(uid, consumer.uid)
+        # One at a time: of many pods that join at once all but one would be refused, and try again, and so on.
+        turn = self._turns.setdefault(uid, asyncio.Lock())
         try:
-            await self._add_consumer(claim, consumer)
+            async with turn:
+                await self._add_consumer(self._newest(claim), consumer)
         finally:
-            self._cluster.leave(claim.metadata.uid, consumer.uid)
+            self._cluster.leave(uid, consumer.uid)
+
+    def _newest(self, claim: ResourceClaim) -> ResourceClaim:
+        """The claim as others have left it, if the decision still can be written to it; else as it was, which the server refuses."""
+        current = self._cluster.claims.get(claim.key)
+        if current is None or current.metadata.uid != claim.metadata.uid:
+            return claim
+        is_usable = current.metadata.deletion_timestamp is None
+        return current if is_usable and current.status.allocation == claim.status.allocation else claim
 
     async def _add_consumer(self, claim: ResourceClaim, consumer: ResourceClaimConsumerReference) -> None:
         for _ in range(ATTEMPTS):
-            if is_full(claim) and not claim.is_reserved_for(consumer.uid):
+            if claim.is_reserved_for(consumer.uid):
+                return
+            if is_full(claim):
                 raise ApiConflict(f"ResourceClaim {claim.key} takes no further consumer", status=409)
             body = {"status": {"reservedFor": reserved_for(claim, consumer)}}
             try:

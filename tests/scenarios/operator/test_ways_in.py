@@ -195,3 +195,16 @@ async def test_one_free_place_in_a_full_claim_is_one_write(gates: tuple[str, ...
         releases = 0 if gates else 1
         assert writes(here) - before == releases + 1
         assert "256 pods use the claim already" in here.messages("TooManyConsumers", names[-1])[0]
+
+
+async def test_pods_that_join_a_claim_at_once_are_not_refused_over_each_other() -> None:
+    """As many writes as pods: of writes to one version of a claim all but one would be in vain."""
+    async with world(*STOCK, objects=(*CLUSTER, claim("shared"))) as here:
+        here.add(pod("first", by_name("shared")))
+        await here.until(lambda: here.node_of("first"))
+        before = writes(here)
+        names = [f"p{number:02}" for number in range(24)]
+        here.add(*(pod(name, by_name("shared")) for name in names))
+        await here.until(lambda: all(here.node_of(name) for name in names))
+        assert consumers(here, "shared") == ["first", *names]
+        assert writes(here) - before == len(names)
