@@ -9,7 +9,7 @@ import pytest
 
 from dra_operator.model import SCHEDULER_NAME
 from dra_operator.testing.fakeapi.binding import bind as fake_bind
-from dra_operator.testing.fakeapi.faults import Fault
+from dra_operator.testing.fakeapi.faults import Fault, Hold
 from dra_operator.testing.fakeapi.standins.resources import PODS
 
 from .objects import (
@@ -80,6 +80,8 @@ async def test_a_pod_of_our_scheduler_name_needs_no_gate_and_is_bound_where_its_
         await here.until(lambda: here.messages("Scheduled", "web"))
         assert here.messages("Scheduled", "web") == ["Successfully assigned default/web to n1"]
         await here.until(lambda: here.pods["web"]["status"]["phase"] == "Running")
+        await here.settle()
+        assert answers(here, BINDING) == [201]
 
 
 async def test_a_pod_without_claims_is_bound_where_it_fits() -> None:
@@ -307,6 +309,9 @@ async def test_an_answer_that_never_came_is_looked_up(step: str, verb: str, *, l
         await here.settle()
         assert len(fault.hits) == 1
         assert here.devices() == {"mine": ["gpu.example.com/n1/dev-0"]}
+        assert answers(here, BINDING) == [
+            201
+        ]  # one that was cut off is not among them; one that was done is not sent again
 
 
 @pytest.mark.parametrize(("step", "verb"), STEPS)
@@ -377,6 +382,49 @@ async def test_nothing_is_taken_back_from_a_pod_that_a_lost_binding_has_bound() 
         await here.settle()
         assert here.node_of("web") == "n1"
         assert here.devices_of("web") == ["gpu.example.com/n1/dev-0"]
+
+
+async def test_a_binding_that_comes_late_fails_once_the_devices_are_taken_back() -> None:
+    """The operator dies with its binding under way; its successor finds that the pod cannot go there, and gives the devices to others."""
+    async with World(*STOCK, settle_seconds=0.0) as here:
+        here.add(*CLUSTER)
+        await here.start()
+        hold = Hold()
+        here.server.faults.add(Fault(verbs=frozenset({"create"}), resource=BINDING, hold=hold))
+        here.add(bound("web", by_name("mine")))
+        await hold.reached.happened()
+        await here.kill()
+        assert here.devices() == {"mine": ["gpu.example.com/n1/dev-0"]}
+        await here.patch("node", "n1", {"spec": {"unschedulable": True}})
+        await here.start()
+        await here.until(lambda: not here.devices())
+        hold.released.set()
+        await here.until(lambda: 409 in answers(here, BINDING))
+        assert here.node_of("web") == ""
+        await here.patch("node", "n1", {"spec": {"unschedulable": False}})
+        await here.until(lambda: here.node_of("web"))
+        assert here.devices_of("web") == ["gpu.example.com/n1/dev-0"]
+
+
+async def test_a_half_done_attempt_that_cannot_be_finished_is_rolled_back_i52() -> None:
+    """The operator dies after the first of two claims; the device for the second goes to somebody else meanwhile."""
+    async with World(*STOCK, settle_seconds=0.0) as here:
+        here.add(*CLUSTER, claim("x"))
+        await here.start()
+        fault = here.trap("resourceclaims/status", name="mine", cut=True)
+        here.add(bound("web", by_name("also", "a"), by_name("mine", "b")))
+        await here.trapped(fault)
+        await here.kill()
+        assert here.devices() == {"also": ["gpu.example.com/n1/dev-0"]}
+        taken = allocation("n1", "gpu.example.com")
+        taken["devices"]["results"][0]["device"] = "dev-1"
+        await here.patch("claim", "x", {"status": {"allocation": taken}}, "status")
+        await here.start()
+        await here.until(lambda: here.messages("AllocationFailed", "web"))
+        await here.until(lambda: list(here.devices()) == ["x"])
+        await here.patch("claim", "x", {"status": {"allocation": None}}, "status")
+        await here.until(lambda: here.node_of("web"))
+        assert len(here.devices_of("web")) == 2
 
 
 async def test_killed_in_a_burst_and_restarted_no_pod_is_lost_and_no_device_given_twice() -> None:
