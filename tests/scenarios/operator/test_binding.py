@@ -9,7 +9,7 @@ import pytest
 
 from dra_operator.model import SCHEDULER_NAME
 from dra_operator.testing.fakeapi.binding import bind as fake_bind
-from dra_operator.testing.fakeapi.faults import Fault, Hold
+from dra_operator.testing.fakeapi.faults import ALWAYS, Fault, Hold, Spoil
 from dra_operator.testing.fakeapi.standins.resources import PODS
 
 from .objects import (
@@ -301,11 +301,17 @@ STEPS = [
 @pytest.mark.parametrize(("step", "verb"), STEPS)
 @pytest.mark.parametrize("lost", [pytest.param(True, id="done"), pytest.param(False, id="not done")])
 async def test_an_answer_that_never_came_is_looked_up(step: str, verb: str, *, lost: bool) -> None:
-    async with world(*STOCK, objects=CLUSTER) as here:
+    """Before anything is decided, and not in the feed, which may be late."""
+    async with World(*STOCK, settle_seconds=0.0) as here:
+        here.add(*CLUSTER)
+        late = Fault(verbs=frozenset({"watch"}), resource="pods", times=ALWAYS, spoil=Spoil(lag=1.0))
+        here.server.faults.add(late)
+        await here.start()
         fault = Fault(verbs=frozenset({verb}), resource=step, lose_answer=lost, cut=not lost)
         here.server.faults.add(fault)
         here.add(bound("web", by_name("mine")))
         await here.until(lambda: here.node_of("web"))
+        await here.until(lambda: fault.hits)
         await here.settle()
         assert len(fault.hits) == 1
         assert here.devices() == {"mine": ["gpu.example.com/n1/dev-0"]}
