@@ -13,7 +13,7 @@ from dra_operator.cluster import Resolution, group_key, is_reserved, shared_with
 from dra_operator.errors import ApiNotFound
 from dra_operator.logfields import note
 from dra_operator.model import Pod, PodGroup, ResourceClaim, ResourceClaimTemplate
-from dra_operator.placement import MAX_CONSUMERS, reaches
+from dra_operator.placement import MAX_CONSUMERS
 
 from .claimmaking import FAILED, owned_claim, status_entries
 from .commit import POD
@@ -126,7 +126,10 @@ class ClaimGenerator:
             logger.debug("pod went while its claims were being recorded")
 
     async def _reserve(self, pod: Pod) -> None:
-        """Reserve the allocated claims of a pod that is bound already (cp C-50…C-53)."""
+        """Reserve the allocated claims of a pod that is bound already (cp C-50…C-53), whatever its node reaches (C-52).
+
+        A claim that is full takes nobody: the pod joins when a place comes free. The allocation controller tells the pod of either.
+        """
         for pod_claim in self._cluster.claims_of_pod(pod):
             claim = pod_claim.claim
             if (
@@ -134,16 +137,9 @@ class ClaimGenerator:
                 and claim
                 and claim.is_allocated
                 and not is_reserved(pod, claim)
-                and self._may_join(pod, claim)
+                and self._cluster.consumers(claim) < MAX_CONSUMERS
             ):
                 await self._committer.reserve(pod, claim)
-
-    def _may_join(self, pod: Pod, claim: ResourceClaim) -> bool:
-        """Whether there is sense in reserving: on another node than the claim's the pod could not start (upstream reserves all the same, cp
-        C-52), and a full claim takes nobody. The allocation controller tells the pod of both.
-        """
-        node = self._cluster.nodes.get(pod.spec.node_name)
-        return (node is None or reaches(node, claim)) and self._cluster.consumers(claim) < MAX_CONSUMERS
 
     def _add_all(self, pods: Iterable[Pod]) -> None:
         for pod in pods:

@@ -5,7 +5,7 @@ The allocation controller makes one `Placer` and asks it, pod by pod: `decide(po
 plan needs no undo.
 """
 
-from .bound import RUNNING, reaches
+from .bound import RUNNING
 from .entries import CLAIM_MISSING, unknown_requests
 from .findings import COMBINATION
 from .gates import UNKNOWN_GATE, unknown_gate_text, unknown_gates
@@ -57,7 +57,6 @@ __all__ = [
     "Unplaced",
     "Verdict",
     "Wait",
-    "reaches",
     "unknown_gate_text",
     "unknown_gates",
     "unknown_requests",

@@ -30,7 +30,7 @@ def elsewhere(node: Node, allocated: Iterable[ResourceClaim]) -> Wait | None:
     """
     for claim in allocated:
         selector = _selector(claim)
-        if selector is not None and not reaches(node, claim):
+        if selector is not None and not _reaches(node, claim):
             text = (
                 f"spec.nodeName: Node {node.name}, to which this pod is bound, cannot reach the devices of ResourceClaim {claim.key}: "
                 f"status.allocation.nodeSelector of the claim asks for {_where(selector)}. No pod is moved and no claim taken from its pods: "
@@ -52,7 +52,7 @@ def unserved(pod: Pod, theirs: Iterable[ResourceClaim]) -> Wait | None:
     return None
 
 
-def reaches(node: Node, claim: ResourceClaim) -> bool:
+def _reaches(node: Node, claim: ResourceClaim) -> bool:
     """Whether the devices of an allocated claim can be used on the node; also if its selector cannot be parsed: nobody knows then."""
     selector = _selector(claim)
     try:
