@@ -139,6 +139,8 @@ class Crew:
         self.done: Counter[str] = Counter()
         self._dice = random.Random(f"crew {seed}")
         self._paused: set[int] = set()
+        self.scene = asyncio.Lock()
+        """Held while a scene is played in which the operators act: what the schedule has for them waits."""
 
     async def start(self) -> None:
         """All of them; returns when all are ready."""
@@ -180,6 +182,8 @@ class Crew:
             for step in steps:
                 await asyncio.sleep(max(0.0, began + step.at - time.monotonic()))
                 member = self.members[step.number]
+                async with self.scene:
+                    pass
                 if member.is_running and member.number not in self._paused:
                     self.done[
                         {"kill": "SIGKILL", "pause": "SIGSTOP, SIGCONT", "end": "SIGTERM"}[step.what]

@@ -57,7 +57,8 @@ class LateWrites:
             await asyncio.sleep(CALM_BETWEEN)
             self._scene += 1
             try:
-                await self._play()
+                async with self._crew.scene:
+                    await self._play()
             except (TimeoutError, RefusedError):
                 self.done[f"given up before {self._act}"] += 1
             finally:

@@ -14,7 +14,7 @@ from dra_operator.model import metadata_of
 
 from .scripted import Reply, Scripted
 
-CORE = ["pods", "pods/status", "nodes", "events"]
+CORE = ["pods", "pods/status", "nodes", "namespaces", "events"]
 DRA = ["resourceslices", "resourceclaims", "resourceclaims/status", "resourceclaimtemplates", "deviceclasses"]
 
 

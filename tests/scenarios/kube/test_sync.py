@@ -186,7 +186,13 @@ async def test_the_servers_words_are_kept_until_a_sweep_succeeds_and_pauses_are_
 
 
 def test_every_kind_of_the_model_has_one_feed() -> None:
-    assert [kind.name for kind in fed_by("stream")] == ["Pod", "Node", "ResourceSlice", "PodGroup"]
+    assert [kind.name for kind in fed_by("stream")] == [
+        "Pod",
+        "Node",
+        "Namespace",
+        "ResourceSlice",
+        "PodGroup",
+    ]
     assert [kind.name for kind in fed_by("kopf")] == [
         "ResourceClaim",
         "ResourceClaimTemplate",

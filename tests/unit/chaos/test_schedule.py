@@ -7,6 +7,7 @@ from collections import Counter
 from dra_operator.testing.fakeapi.faults import WEATHER
 from tests.chaos.mutant import GUARDS
 from tests.chaos.schedule import LIKELY, churn, outages, signals, weather
+from tests.chaos.storm import EVERYTHING, NEEDED
 
 SECONDS = 120.0
 
@@ -57,3 +58,8 @@ def test_operators_get_every_signal_and_the_server_goes_at_least_once() -> None:
 
 def test_guards_are_those_of_the_issue() -> None:
     assert set(GUARDS) == {"resource-version", "in-flight", "relist-diff", "epoch-touch", "sync-guard"}
+
+
+def test_for_each_guard_it_is_known_what_has_to_blow() -> None:
+    assert set(NEEDED) == {"", *GUARDS}
+    assert NEEDED[""] == EVERYTHING
