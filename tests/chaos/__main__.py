@@ -12,6 +12,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+from dra_operator.settings.table import BY_NAME
 from tests.chaos.ledger import CHECKS
 from tests.chaos.mutant import GUARDS
 from tests.chaos.storm import Plan, Result, run
@@ -46,7 +47,8 @@ def _parser() -> argparse.ArgumentParser:
     seed = int(os.environ.get("SEED") or secrets.randbelow(1_000_000))
     parser.add_argument("--seed", type=int, default=seed, help="default: $SEED, or any")
     parser.add_argument("--minutes", type=float, default=minutes, help="default: $MINUTES, or 3")
-    parser.add_argument("--operators", type=int, default=2)
+    operators = 2 if "leader_elect" in BY_NAME else 1  # without leader election two of them must not run
+    parser.add_argument("--operators", type=int, default=operators)
     parser.add_argument(
         "--without",
         default="",

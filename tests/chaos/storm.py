@@ -12,11 +12,12 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from dra_operator.settings.table import BY_NAME
 from dra_operator.testing.fakeapi.faults import ALWAYS, WATCHES, WEATHER, Fault
 from tests.chaos.checker import Checker
 from tests.chaos.churn import DRIVER, NAMESPACE, NODE_PATH, SLICES, Churn
 from tests.chaos.client import DRA, Admin, until
-from tests.chaos.crew import FLAGS, Crew, Member
+from tests.chaos.crew import FLAGS, LEASE, Crew, Member
 from tests.chaos.dramas import LateWrites
 from tests.chaos.rest import Picture, wrong
 from tests.chaos.schedule import churn, outages, signals, weather
@@ -126,7 +127,10 @@ class _Storm:
         self.plane = plane
         self.proxies = proxies
         self.result = result
-        members = [Member(number, plane, proxy, plan.guard, FLAGS) for number, proxy in enumerate(proxies)]
+        lease = [f"{BY_NAME[name].flag}={seconds}" for name, seconds in LEASE.items() if name in BY_NAME]
+        members = [
+            Member(number, plane, proxy, plan.guard, [*FLAGS, *lease]) for number, proxy in enumerate(proxies)
+        ]
         self.crew = Crew(members, plan.seed)
 
     async def run(self) -> None:

@@ -1,0 +1,150 @@
+"""Bad weather between the operator and a real kube-apiserver: every pod gets through, no device is held twice, nothing is left half-done."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dra_operator.testing.fakeapi.faults import ALWAYS, WEATHER, Spoil, Then
+from tests.e2e.crowd import arrive, at_rest, names_waiting, template, until_running
+from tests.e2e.fleet import Fleet
+from tests.e2e.harness.components import APISERVER
+from tests.e2e.harness.faultproxy import FaultProxy
+from tests.e2e.harness.operator_process import OperatorProcess
+from tests.e2e.harness.waiting import wait_until
+from tests.e2e.history import ClaimHistory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.e2e.harness.cluster import ControlPlane
+    from tests.e2e.harness.workspace import Workspace
+
+pytestmark = pytest.mark.timeout(240)
+
+NODES, DEVICES_A_NODE, PODS = 2, 6, 12
+
+
+@pytest.fixture(scope="module")
+def proxy(control_plane: ControlPlane) -> Iterator[FaultProxy]:
+    with FaultProxy(control_plane.server, control_plane.ca_file, seed=5) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def module_operator(
+    control_plane: ControlPlane, operator_kubeconfig: Path, proxy: FaultProxy
+) -> Iterator[OperatorProcess]:
+    """The operator, which sees kube-apiserver only by way of the proxy."""
+    kubeconfig = proxy.kubeconfig(operator_kubeconfig)
+    with OperatorProcess.start(control_plane, kubeconfig, "--settle-seconds=1") as started:
+        yield started
+    assert started.exit_status == 0
+    assert "Traceback" not in started.log_text()
+
+
+@pytest.fixture
+def fleet(managed: Workspace, proxy: FaultProxy) -> Iterator[Fleet]:
+    """Twelve devices on two nodes, ours; after the test the weather is fine again."""
+    made = Fleet.of(managed)
+    made.plain(DEVICES_A_NODE, nodes=NODES)
+    managed.apply(template(made))
+    made.own("gpu")
+    yield made
+    proxy.faults.clear()
+
+
+def brew(proxy: FaultProxy, name: str, probability: float) -> None:
+    fault = WEATHER[name]()
+    fault.times, fault.probability = ALWAYS, probability
+    proxy.faults.add(fault)
+
+
+WRITES_AND_READS = {"409": 0.2, "429": 0.1, "503": 0.2, "reset before": 0.1, "reset after": 0.2}
+
+
+def test_requests_that_fail_and_answers_that_are_lost(fleet: Fleet, proxy: FaultProxy) -> None:
+    with ClaimHistory(fleet.workspace) as history:
+        for name, probability in WRITES_AND_READS.items():
+            brew(proxy, name, probability)
+        arrive(fleet, PODS)
+        until_running(fleet, PODS)
+        struck = sum(len(rule.hits) for rule in proxy.faults.rules)
+        proxy.faults.clear()
+        assert at_rest(fleet) == []
+
+    assert history.doubles == []
+    assert struck > PODS
+
+
+def test_watches_that_break_expire_and_repeat_themselves(fleet: Fleet, proxy: FaultProxy) -> None:
+    for name in ("410 in watch", "watch cut", "repeated events"):
+        brew(proxy, name, 0.4)
+    proxy.break_watches()
+    arrive(fleet, PODS)
+    until_running(fleet, PODS)
+    proxy.faults.clear()
+    assert at_rest(fleet) == []
+
+
+def test_token_that_is_not_accepted_for_a_while(
+    fleet: Fleet, proxy: FaultProxy, module_operator: OperatorProcess
+) -> None:
+    brew(proxy, "401", 1.0)
+    proxy.break_watches()
+    arrive(fleet, PODS)
+    wait_until(lambda: not module_operator.ready(), "the operator not ready")
+    assert len(names_waiting(fleet)) == PODS
+    proxy.faults.clear()
+    until_running(fleet, PODS)
+    wait_until(module_operator.ready, "the operator ready again")
+
+
+def test_deletes_in_a_gap_that_compaction_has_taken(
+    fleet: Fleet, proxy: FaultProxy, control_plane: ControlPlane
+) -> None:
+    """The positions of all watches are gone, from etcd and from kube-apiserver's cache: only a new list tells what went meanwhile."""
+    arrive(fleet, PODS)
+    until_running(fleet, PODS)
+    away = WEATHER["503"]()
+    away.verbs, away.times = frozenset({"watch", "list"}), ALWAYS
+    proxy.faults.add(away)
+    proxy.break_watches()
+    wait_until(lambda: away.hits, "watches that cannot be opened again")
+    fleet.workspace.kubectl.run("delete", "pods", "--all", "--wait=true")
+    compact(control_plane)
+    control_plane.stop_component(APISERVER)
+    control_plane.start_component(APISERVER)
+    arrive(fleet, PODS, prefix="next")
+    proxy.faults.clear()
+    until_running(fleet, PODS)
+    assert at_rest(fleet) == []
+
+
+def compact(control_plane: ControlPlane) -> None:
+    """Has etcd forget all versions but the newest, as it does by itself every few minutes."""
+    etcd = f"http://127.0.0.1:{control_plane._layout.ports.etcd}/v3/kv"
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(f"{etcd}/range", data=json.dumps({"key": "AA=="}).encode(), timeout=10) as answer:
+        revision = json.load(answer)["header"]["revision"]
+    body = {"revision": revision, "physical": True}
+    opener.open(f"{etcd}/compaction", data=json.dumps(body).encode(), timeout=10).close()
+
+
+def test_what_a_half_open_watch_did_not_bring_the_next_one_brings(fleet: Fleet, proxy: FaultProxy) -> None:
+    """It is broken in the end, or this would take the minute after which silence counts as death: what it did not bring, the next watch does."""
+    silent = WEATHER["half-open watch"]()
+    silent.spoil, silent.times = Spoil(0.1, Then.SILENCE), ALWAYS
+    proxy.faults.add(silent)
+    proxy.break_watches()
+    wait_until(lambda: silent.hits, "a watch that falls silent")
+    arrive(fleet, PODS)
+    wait_until(lambda: len(names_waiting(fleet)) == PODS, "pods that wait unseen")
+    proxy.faults.clear()
+    proxy.break_watches()
+    until_running(fleet, PODS)
+    assert at_rest(fleet) == []
