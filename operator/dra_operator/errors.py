@@ -16,6 +16,7 @@
     │   ├── CelCompileError         does not compile in the DRA environment
     │   ├── CelRuntimeError         compiles, and fails on this device
     │   └── CelUnsupported          we cannot evaluate it (yet); never a wrong answer instead
+    ├── NotLeading                  another operator may write now, this one may not (any more)
     ├── FeatureUnsupported          a feature of the input that is not built yet; names the feature
     └── ApiError                    the API server or the way to it
         ├── ApiConflict             409: stale resourceVersion or uid; read again
@@ -186,6 +187,10 @@ class CelRuntimeError(CelError):
 
 class CelUnsupported(CelError):
     """The engine cannot evaluate this expression; no answer is better than a wrong one."""
+
+
+class NotLeading(DraError):
+    """This operator may not write: it does not hold the Lease, or could not renew it in time. Nothing was sent."""
 
 
 class FeatureUnsupported(DraError):

@@ -39,7 +39,13 @@ class Subject:
         self.url = f"http://127.0.0.1:{port}"
         self.log = folder / f"operator-{port}.log"
         self.start_seconds = 0.0
-        where = [f"--kubeconfig={kubeconfig}", "--http-host=127.0.0.1", f"--http-port={port}"]
+        # Ready then means that it works; an election costs a write every two seconds, whatever the load.
+        where = [
+            f"--kubeconfig={kubeconfig}",
+            "--http-host=127.0.0.1",
+            f"--http-port={port}",
+            "--leader-elect=false",
+        ]
         self._command = [sys.executable, "-m", "dra_operator", "run", *where, *flags]
 
     def __enter__(self) -> Self:

@@ -37,9 +37,10 @@ devices: they are counted in `dra_operator_pools` and nowhere else, until they a
 READY = """
 ## /readyz and /healthz
 
-Both answer in JSON; `status` and `reason` come first. `/readyz` is 200 once decisions are being taken, else 503 with what is waited for. It lists each kind: by which
+Both answer in JSON; `status` and `reason` come first. `/readyz` is 200 once decisions are being taken, or could be by a standby, else 503 with what is waited for. `role` is `leader`, `standby`,
+or `alone` without an election; `holder` names who leads. It lists each kind: by which
 feed it comes, whether it is known as a whole, how many objects there are, when the API server was heard last, and what it said in refusal. It stays 200 while
-the API server is away: nobody else could decide anything then. It is 503 while the API server refuses our credentials (401), with what to do, and well again by
+the API server is away: nobody else could decide anything then; a leader ends when that lasts, and comes back as a standby. It is 503 while the API server refuses our credentials (401), with what to do, and well again by
 itself once they are accepted. `refusedWrites` names each kind of write (`patch pods`) that was forbidden the last time. `/healthz` is 500 only where a restart helps: a feed that has stopped working although the API
 server answers; a process whose event loop hangs gives no answer. The kubelet puts the status code into the pod's events, not the text; to read that, ask the
 Service, for example through the API server: `kubectl get --raw /api/v1/namespaces/dra-operator/services/dra-operator:http/proxy/readyz`.

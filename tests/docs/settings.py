@@ -12,6 +12,7 @@ from dra_operator.errors import InvalidSettings
 from dra_operator.logfields import FIELDS, fields
 from dra_operator.settings import TABLE, Group, Setting
 from dra_operator.settings.file import read
+from dra_operator.settings.table import plain
 
 from .markdown import block, generated, joined, table
 
@@ -103,7 +104,7 @@ def _line(setting: Setting) -> str:
     if setting.unset:
         value = setting.choices[-1] if setting.choices else "…"
         return f"# {setting.key}: {value}  # not set: {setting.unset}"
-    value = f"{setting.key}: {_shown(setting.default)}"
+    value = f"{setting.key}: {plain(setting.default)}"
     ends = "" if setting.type is str and not setting.choices else f"  # {setting.range}"
     return value + ends
 
@@ -117,12 +118,8 @@ def _table(group: Group) -> str:
 
 def _row(setting: Setting) -> tuple[str, ...]:
     names = "<br>".join(f"`{name}`" for name in (setting.flag, setting.variable, setting.key))
-    default = setting.unset or f"`{_shown(setting.default)}`"
+    default = setting.unset or f"`{plain(setting.default)}`"
     return names, default, setting.range, f"{setting.what} {setting.change}"
-
-
-def _shown(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _errors() -> str:

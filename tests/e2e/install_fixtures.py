@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e.harness.objects import node
-from tests.e2e.harness.operator_process import ROOT
+from tests.e2e.harness.operator_process import ROOT, ensure_lease
 from tests.e2e.harness.plugin import shared_control_plane
 from tests.e2e.harness.podrunner import NAMESPACE, PodRunner
+from tests.e2e.harness.probe import decides
 from tests.e2e.harness.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -51,7 +52,9 @@ class Installation:
         """`kubectl apply -k`, and waiting for the Deployment."""
         kubectl = self.control_plane.kubectl
         kubectl.run("apply", "--kustomize", str(folder))
+        ensure_lease(self.control_plane)
         self.rollout()
+        wait_until(lambda: any(map(decides, self.runner.urls())), "a pod of the operator leads")
 
     def rollout(self) -> None:
         """Waits until the Deployment is as it should be."""
@@ -60,7 +63,7 @@ class Installation:
 
     @property
     def url(self) -> str:
-        """Of /healthz, /readyz and /metrics of the one pod."""
+        """Of /healthz, /readyz and /metrics of the pod that leads."""
         return self.runner.url()
 
     def stop_operator(self) -> None:

@@ -21,7 +21,7 @@ from tests.e2e.crowd import (
     until_running,
 )
 from tests.e2e.fleet import Fleet
-from tests.e2e.harness.operator_process import OperatorProcess
+from tests.e2e.harness.operator_process import QUICK_LEASE, OperatorProcess
 from tests.e2e.harness.waiting import wait_until
 from tests.e2e.history import ClaimHistory
 from tests.e2e.operator_log import complaints, told_on_failure
@@ -36,6 +36,7 @@ pytestmark = pytest.mark.timeout(240)
 
 NODES, DEVICES_A_NODE, PODS = 10, 10, 200
 DEVICES = NODES * DEVICES_A_NODE
+FLAGS = ("--settle-seconds=1", *QUICK_LEASE)
 
 
 @pytest.fixture
@@ -120,7 +121,7 @@ def test_killed_in_the_middle_of_a_burst(
     with told_on_failure(request.session) as operators, ClaimHistory(unserved.workspace) as history:
 
         def start() -> OperatorProcess:
-            operators.append(OperatorProcess.start(control_plane, operator_kubeconfig, "--settle-seconds=1"))
+            operators.append(OperatorProcess.start(control_plane, operator_kubeconfig, *FLAGS))
             return operators[-1]
 
         running = start()

@@ -99,7 +99,7 @@ class Reader:
     def _printed(self, command: Command, kubeconfig: Path) -> str:
         if command.text.endswith("/proxy/readyz"):
             return self._readyz()
-        if "logs deployment/" in command.text:
+        if " logs --selector=" in command.text:
             return self.installation.runner.log_text()
         return self._run(command, kubeconfig).stdout
 

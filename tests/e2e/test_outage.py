@@ -26,6 +26,8 @@ pytestmark = pytest.mark.timeout(240)
 
 NODES, DEVICES_A_NODE, PODS = 4, 5, 30
 DEVICES = NODES * DEVICES_A_NODE
+OPERATOR_FLAGS = ("--settle-seconds=1", "--lease-seconds=120", "--renew-seconds=90")
+"""One that goes on through an outage: what becomes of one that cannot renew its lease, `test_failover` looks at."""
 LOG_MAY_HOLD = ("is forbidden",)
 """A kube-apiserver that has just started knows no roles yet and refuses everybody for a moment."""
 

@@ -221,7 +221,7 @@ def test_removed_after_a_crash_in_the_midst_of_a_burst(installed: Installation, 
     team.apply(template(fleet))
     own(fleet)
     with ClaimHistory(team) as history:
-        (pid,) = installed.runner.pids()
+        pid = installed.runner.leader_pid()
         os.kill(pid, signal.SIGSTOP)
         arrive(fleet, 100)
         by_moments(pid, lambda: len(history.allocated), 10)

@@ -16,7 +16,7 @@ import pytest
 from tests.e2e.fleet import Fleet, claims_of, conditions
 from tests.e2e.harness.cluster import ControlPlane, Options
 from tests.e2e.harness.objects import claim, claim_template, exactly, pod, policy
-from tests.e2e.harness.operator_process import ROOT, OperatorProcess, install
+from tests.e2e.harness.operator_process import QUICK_LEASE, ROOT, OperatorProcess, install
 from tests.e2e.harness.plugin import ENABLED, open_workspace, shared_control_plane
 from tests.e2e.harness.waiting import wait_until
 from tests.e2e.operator_fixtures import DEFAULT_FLAGS
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
+FLAGS = (*DEFAULT_FLAGS, *QUICK_LEASE)
 GATE = "dra-operator.io/allocate"
 GATE_POLICY_SINCE = 36
 """MutatingAdmissionPolicies are served by default from then on; before, users write the gate."""
@@ -77,7 +78,7 @@ class Older:
     def restart(self) -> None:
         """The operator is killed, and another one starts."""
         self.operator.kill()
-        self.operators.append(OperatorProcess.start(self.plane, self.rights, *DEFAULT_FLAGS))
+        self.operators.append(OperatorProcess.start(self.plane, self.rights, *FLAGS))
 
 
 @pytest.fixture(params=[34, 35, 36], ids=lambda minor: f"1.{minor}")
@@ -89,7 +90,7 @@ def older(request: pytest.FixtureRequest) -> Iterator[Older]:
     folders = () if minor >= GATE_POLICY_SINCE else (ROOT / "crds", ROOT / "manifests" / "base")
     rights = install(plane, *folders)
     with told_on_failure(request.session) as running:
-        running.append(OperatorProcess.start(plane, rights, *DEFAULT_FLAGS))
+        running.append(OperatorProcess.start(plane, rights, *FLAGS))
         try:
             for workspace in open_workspace(plane, request, labels=ENABLED):
                 made = Fleet.of(workspace)

@@ -53,6 +53,7 @@ from dra_operator.placement import PlacementOptions, Placer
 from dra_operator.settings import Mode, ReplaceRefused, Settings
 
 from .endpoints import Endpoints
+from .leading import Leading
 from .preflight import until_allowed, until_discovered
 from .refusals import RefusedWrites
 from .running import warn_of_others
@@ -60,7 +61,7 @@ from .supervisor import Supervisor
 from .vitals import RULE, Progress, Vitals
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable
 
     from dra_operator.cluster import Change
     from dra_operator.model import DeviceId
@@ -182,14 +183,15 @@ class Operator:
         self._clock = SystemClock()
         self._echoes = Echoes(self.cluster, self.metrics, self._clock)
         self._refused = RefusedWrites(self._clock)
-        self._writer = Writer(api, settings.max_writes, self._wrote)
+        self.leading = Leading(api, settings)
+        self._writer = Writer(api, settings.max_writes, self._wrote, fence=self.leading.fence)
         self._events = EventWriter(self._writer, socket.gethostname())
         self._recorder = EventRecorder(self._events)
         sink = ModelSink(self.cluster, self.metrics, self._echoes, self._recorder)
         kinds = served.kinds.values()
         self._kopf_kinds = [kind for kind in kinds if kind.feed == "kopf"]
         self._feeds = [StreamFeed(api, kind, sink) for kind in kinds if kind.feed == "stream"]
-        self._guard = SyncGuard(api, self._kopf_kinds, sink, self._known)
+        self._guard = SyncGuard(api, self._kopf_kinds, sink, self.cluster.objects)
         self._registry = build_registry(sink, self._kopf_kinds, api.credentials)
         self._allowed = asyncio.Event()
         self._kopf_stop, self._kopf_ready = asyncio.Event(), asyncio.Event()
@@ -241,6 +243,7 @@ class Operator:
             loops=self.brain.loops,
             waiting=self.brain.allocation.waiting,
             drift=self.brain.drift,
+            leading=self.leading,
             progress=self._progress,
         )
 
@@ -248,7 +251,6 @@ class Operator:
         for feed in self._feeds:
             self.supervisor.start(f"feed-{feed.kind.plural}", self._once_allowed(feed.run))
         self.supervisor.start("sync-guard", self._once_allowed(self._guard.run))
-        self.supervisor.start("events", self._events.run())
         self.supervisor.start("pulse", self._feel_pulse())
         self.supervisor.start("kopf", self._once_allowed(self._run_kopf))
 
@@ -274,7 +276,8 @@ class Operator:
         """No decision before every kind is known to be complete (architecture, section 5)."""
         kinds = [kind for kind in self.served.kinds.values() if kind.feed != "none"]
         await until_allowed(self._api, kinds, self._tell_missing)
-        await warn_of_others(self._api)
+        if self.leading.elector is None:
+            await warn_of_others(self._api)
         self._progress.allowed = True
         self._allowed.set()
         for feed in self._feeds:
@@ -282,6 +285,7 @@ class Operator:
         await self._guard.until_synced()
         await self._kopf_ready.wait()
         self._progress.watching = True
+        await self._lead()
         await Takeover(self.brain.access, self.cluster).run()
         gc.freeze()  # the model is long-lived: spare the collector from walking it
         self.brain.start(self.cluster)
@@ -291,6 +295,18 @@ class Operator:
         async with asyncio.TaskGroup() as group:
             for loop in self.brain.loops:
                 group.create_task(loop.run(), name=loop.name)
+
+    async def _lead(self) -> None:
+        """From here on we may write. A standby waits in here, with everything warm.
+
+        Once it leads, it lists all once more: what its predecessor wrote last, the watches may not have brought yet.
+        """
+        elector = self.leading.elector
+        if elector is not None:
+            await elector.acquire()
+            self.supervisor.start("lease", elector.keep())
+            await self._guard.freshen(kind for kind in self.served.kinds.values() if kind.feed != "none")
+        self.supervisor.start("events", self._events.run())
 
     async def _shut_down(self) -> None:
         """Stop work, let writes finish, stop feeds, stop Kopf, stop answering."""
@@ -305,11 +321,18 @@ class Operator:
         for feed in self._feeds:
             await self.supervisor.cancel(f"feed-{feed.kind.plural}")
         await self.supervisor.cancel("events")
+        await self._hand_over()
         await self.supervisor.cancel("pulse")
         await self.endpoints.stop()
         self._kopf_stop.set()
         await self.supervisor.finish("kopf", DRAIN_SECONDS if self._allowed.is_set() else 0.0)
         await self.supervisor.cancel_all()
+
+    async def _hand_over(self) -> None:
+        """No write of ours is under way any more: another may lead at once."""
+        if self.leading.elector is not None:
+            await self.supervisor.cancel("lease")
+            await self.leading.elector.release()
 
     def _take_signals(self) -> None:
         loop = asyncio.get_running_loop()
@@ -319,16 +342,6 @@ class Operator:
     def _parts(self) -> Parts:
         access = Access(Reader(self._api, self._writer.brake), self._writer, self._echoes)
         return Parts(self.cluster, access, self._recorder, self.metrics, self._clock, DEFAULT_1_37)
-
-    def _known(self, kind: str) -> list[Any]:
-        views: dict[str, Mapping[str, Any]] = {
-            "AllocationPolicy": self.cluster.policies,
-            "DeviceClass": self.cluster.classes,
-            "DeviceTaintRule": self.cluster.taint_rules,
-            "ResourceClaim": self.cluster.claims,
-            "ResourceClaimTemplate": self.cluster.templates,
-        }
-        return list(views[kind].values())
 
     def _wrote(self, verb: str, resource: str, code: str) -> None:
         self.metrics.count(WRITES, verb, resource, code)

@@ -1,5 +1,5 @@
-"""Which pods of the operator run. For `release`: nothing may be given back while one of them can still take it. For `operator`, at its start: two
-allocators must not serve one pool.
+"""Which pods of the operator run. For `release`: nothing may be given back while one of them can still take it. For `leading` and `operator`: two
+allocators must not serve one pool, and not all of them take part in the election.
 
 Whoever may create a pod may give it our label. A pod counts only if its ServiceAccount may allocate, which users cannot arrange.
 """
@@ -23,6 +23,9 @@ logger = logging.getLogger(__name__)
 OPERATOR_LABEL = "app.kubernetes.io/name=dra-operator"
 """Label of the operator's pods in manifests/base, in every release so far; the release Job's pods have another."""
 
+ELECTS_LABEL = "dra-operator.io/elects"
+"""Label of pods that write only while they hold the Lease: those of the Deployment in manifests/base from 0.3.0 on."""
+
 NAMESPACE = "dra-operator"
 ACCOUNT = "dra-operator"
 """Namespace and ServiceAccount of the Deployment in manifests/base."""
@@ -41,6 +44,7 @@ ALLOCATING = {
 
 class _Meta(RawMeta, frozen=True, rename="camel"):
     deletion_timestamp: str = ""
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class _Spec(msgspec.Struct, frozen=True, rename="camel"):
@@ -63,6 +67,12 @@ class _Pod(msgspec.Struct, frozen=True):
         """Whether it runs with the Deployment's ServiceAccount, and is to go on."""
         is_ours = self.spec.service_account_name == ACCOUNT
         return is_ours and self.status.phase == "Running" and not self.metadata.deletion_timestamp
+
+    @property
+    def works_unasked(self) -> bool:
+        """Whether it allocates although it holds no Lease. One that is to end still writes until it has ended."""
+        is_ours = self.spec.service_account_name == ACCOUNT
+        return is_ours and self.status.phase == "Running" and ELECTS_LABEL not in self.metadata.labels
 
     @property
     def groups(self) -> list[str]:
@@ -120,6 +130,23 @@ async def warn_of_others(api: Api) -> None:
             ", ".join(others),
             NAMESPACE,
         )
+
+
+async def without_election(api: Api, namespace: str) -> str:
+    """A sentence about the pods of the Deployment that allocate without asking for the Lease; empty if there are none.
+
+    Raises:
+        ApiError: pods cannot be listed.
+    """
+    pods = await _labelled(api, f"/api/v1/namespaces/{namespace}/pods")
+    others = [pod.metadata.key for pod in pods if pod.works_unasked]
+    if not others:
+        return ""
+    return (
+        f"pod {', '.join(others)} works without leader election, as releases before 0.3.0 do, and both would give one device to two claims. "
+        f"It ends by itself while the Deployment is being updated; if its node is lost for good: kubectl --namespace={namespace} delete pod "
+        f"{' '.join(key.partition('/')[2] for key in others)} --force"
+    )
 
 
 async def _labelled(api: Api, path: str) -> list[_Pod]:

@@ -2,7 +2,7 @@
 
 Asked by `endpoints`; `operator` builds it and hands over what it looks at. Looks only: it must not change anything.
 
-Ready means that decisions are being taken. It does not become untrue when the API server is away for a while: nothing could be
+Ready means that decisions are being taken, or that this operator stands by and could take them at once. It does not become untrue when the API server is away for a while: nothing could be
 done about that by a restart, and each kind says when it was heard last. It does when the server does not let us in: somebody has to do
 something then, and sees it. Alive is untrue only where a restart is the remedy: a feed has
 stopped working although the API server answers. A dead event loop gives no answer at all, which the kubelet takes for a failure.
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from dra_operator.metrics import Inventory, Metrics
     from dra_operator.settings import Settings
 
+    from .leading import Leading
     from .refusals import RefusedWrites
 
 STUCK_SECONDS = 300.0
@@ -75,7 +76,7 @@ class Progress:
     Attributes:
         missing: the sentence about rights that are missing; empty when none are.
         allowed: whether the feeds have begun.
-        watching: whether Kopf watches.
+        watching: whether Kopf watches: all that there is, is known.
         working: whether the controllers work.
         stopping: whether the end has begun.
     """
@@ -114,20 +115,25 @@ class Vitals:
     loops: Sequence[Loop]
     waiting: Waiting
     drift: DriftWatch
+    leading: Leading
     progress: Progress = field(default_factory=Progress)
 
     # --- ready
 
     @property
     def is_ready(self) -> bool:
-        """Whether decisions are being taken."""
-        return self.progress.working and not self.progress.stopping and not self.acceptance.refusal
+        """Whether decisions are being taken, or somebody else takes them and this one could follow."""
+        progress = self.progress
+        can_work = progress.working or (progress.watching and self.leading.elector is not None)
+        hindered = progress.stopping or self.acceptance.refusal or self.leading.refusal
+        return can_work and not hindered
 
     def readiness(self) -> Mapping[str, Any]:
         """What `/readyz` says: status and reason first, then each kind, the controllers, the policies."""
         return {
             "status": "ok" if self.is_ready else "not ready",
             "reason": "" if self.is_ready else self._hindrance(),
+            **self.leading.describe(),
             "unsynced": self._unsynced(),
             "refusedWrites": self.refused.current(),
             "notServed": {kind.name: kind.remedy for kind in self.served.missing},
@@ -157,6 +163,8 @@ class Vitals:
             return f"waiting for the first list of {', '.join(words)}"
         if not progress.watching:
             return "waiting for Kopf to begin its watches"
+        if self.leading.refusal:
+            return f"the Lease cannot be had: {self.leading.refusal}"
         return "looking after what an earlier run has left half done"
 
     def _kind(self, kind: str) -> Mapping[str, Any]:
@@ -250,6 +258,7 @@ class Vitals:
         """Set the gauges."""
         metrics = self.metrics
         metrics.set(READY, int(self.is_ready))
+        self.leading.refresh(metrics)
         metrics.set_all(DEVICES, self.inventory.devices())
         metrics.set_all(POOLS, self.inventory.pools())
         metrics.set_all(CLAIMS, self.inventory.claims())

@@ -144,6 +144,10 @@ class Cluster:
         found: Value | None = self._stores[kind].objects.get(key)
         return found
 
+    def objects(self, kind: str) -> Sequence[Value]:
+        """All objects of a kind."""
+        return tuple(self._stores[kind].objects.values())
+
     def sizes(self) -> Mapping[str, int]:
         """How many objects of each kind there are."""
         return {kind: len(store.objects) for kind, store in self._stores.items()}

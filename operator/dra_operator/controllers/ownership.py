@@ -210,9 +210,8 @@ class PolicyController:
             if self._is_busy(rule):
                 self.queue.add_after(policy.metadata.name, DRAIN_INTERVAL)
             elif rule.metadata.deletion_timestamp is None:
-                await self._access.delete(
-                    RULE, rule, any_version=True
-                )  # the policy decides, not the rule's state
+                # In that version: a successor touches the rules, or this deletion might come after the policy has been changed back.
+                await self._access.delete(RULE, rule)
                 # Not by the feed alone: Kopf does not tell of what goes before its watch has begun.
                 await self._access.fresh(RULE, rule)
         return not rules

@@ -1,9 +1,17 @@
 """What an operator does before its first decision: it makes sure that no write of the one before it comes late.
 
-A resourceVersion guards one object, not one device. An allocation that our predecessor had sent when it died may be served after we
-have listed the claims: then its device would go to two claims (architecture section 6, "Fencing"). So every claim that such a write can
-be about, marked and not allocated, is touched, and decisions are made from the touched versions. Releases of pods need no touch: they
-take no device, and nothing is taken back from a pod before it has been fenced. Called once, by `app`.
+A resourceVersion guards one object, not one device. What our predecessor had sent when it died, was stopped, or lost the Lease may be served
+after we have listed everything: a device would go to two claims, a pod to a node where its devices are not, an allocation would be taken from
+a pod that we have sent on its way (architecture section 6, "Fencing"). So whatever such a write can be about is touched, and decisions are
+made from the touched versions:
+
+* claims that bear our mark or Kubernetes' finalizer, if they are not allocated (a late allocation) or a pod that needs them is not bound yet
+  (a late roll-back). The mark is written first, so nothing else can be allocated by a late write;
+* pods that wait at our gate, or for our binding, and have a claim that is marked or allocated (a late pin or binding);
+* our taint rules (a late deletion, after the policy was changed back).
+
+The cost is what was in flight, not all that waits. Releases of pods need no touch: they take no device, and nothing is taken back from a pod
+before it has been fenced. Called once, by `app`, with the model fresh.
 """
 
 from __future__ import annotations
@@ -15,15 +23,20 @@ from typing import TYPE_CHECKING
 from dra_operator.errors import ApiConflict, ApiError, ApiNotFound, ApiThrottled, ApiUnavailable
 from dra_operator.kube.timing import Backoff
 from dra_operator.logfields import News, fields
+from dra_operator.model import GATE
+from dra_operator.model.marks import EPOCH, has_finalizer, is_marked, is_ours
 
-from .commit import CLAIM
-from .names import EPOCH, is_marked
+from .commit import CLAIM, POD
+from .rules import RULE
 
 if TYPE_CHECKING:
     from dra_operator.cluster import Cluster
-    from dra_operator.model import ResourceClaim
+    from dra_operator.logfields import Field
+    from dra_operator.model import DeviceTaintRule, Pod, ResourceClaim
 
     from .access import Access
+
+    Touched = ResourceClaim | Pod | DeviceTaintRule
 
 logger = logging.getLogger(__name__)
 
@@ -44,43 +57,79 @@ class Takeover:
         self._news = News()
 
     async def run(self) -> None:
-        """Touch all such claims; does not end before each is known to be safe."""
-        claims = [
-            claim for claim in self._cluster.claims.values() if is_marked(claim) and not claim.is_allocated
-        ]
-        async with asyncio.TaskGroup() as group:
-            for claim in claims:
-                group.create_task(self._touch(claim), name=f"touch-{claim.key}")
-        if claims:
-            logger.info("touched %d claims that an earlier operator may have been writing", len(claims))
+        """Touch all of that; does not end before each object is known to be safe.
 
-    async def _touch(self, claim: ResourceClaim) -> None:
+        Raises:
+            ExceptionGroup: of NotLeading: we lead no longer.
+        """
+        claims = [claim for claim in self._cluster.claims.values() if self._may_be_written(claim)]
+        pods = [pod for pod in self._cluster.pods.values() if self._may_be_sent_on(pod)]
+        rules = [rule for rule in self._cluster.taint_rules.values() if is_ours(rule)]
+        async with asyncio.TaskGroup() as group:
+            for kind, objects in ((CLAIM, claims), (POD, pods), (RULE, rules)):
+                for obj in objects:
+                    group.create_task(self._touch(kind, obj), name=f"touch-{kind}-{obj.metadata.key}")
+        if claims or pods:
+            words = "touched %d claims and %d pods that an earlier operator may have been writing"
+            logger.info(words, len(claims), len(pods))
+
+    def _may_be_written(self, claim: ResourceClaim) -> bool:
+        if not (is_marked(claim) or has_finalizer(claim)):
+            return False
+        return not claim.is_allocated or any(_is_unbound(pod) for pod in self._pods_of(claim))
+
+    def _pods_of(self, claim: ResourceClaim) -> list[Pod]:
+        """Those that name the claim, and those that it is reserved for."""
+        consumers = (self._cluster.pod(entry.uid) for entry in claim.status.reserved_for)
+        named = self._cluster.pods_of_claim(claim.key)
+        return [*named, *(pod for pod in consumers if pod is not None)]
+
+    def _may_be_sent_on(self, pod: Pod) -> bool:
+        """Only what waits for us can be pinned or bound by us, and only once all its claims are allocated."""
+        waits_for_us = GATE in pod.gate_names or pod.names_us
+        if not (waits_for_us and _is_unbound(pod)):
+            return False
+        claims = (entry.claim for entry in self._cluster.claims_of_pod(pod))
+        return any(claim is not None and (is_marked(claim) or claim.is_allocated) for claim in claims)
+
+    async def _touch(self, kind: str, obj: Touched) -> None:
         failures = 0
-        while not await self._touched(claim):
+        while not await self._touched(kind, obj):
             failures += 1
             await asyncio.sleep(self._backoff.delay(failures))
 
-    async def _touched(self, claim: ResourceClaim) -> bool:
-        body = {"metadata": {"annotations": {EPOCH: claim.metadata.resource_version}}}
+    async def _touched(self, kind: str, obj: Touched) -> bool:
+        body = {"metadata": {"annotations": {EPOCH: obj.metadata.resource_version}}}
         try:
-            await self._access.patch(CLAIM, claim, body)
+            await self._access.patch(kind, obj, body)
         except (ApiConflict, ApiNotFound):
-            return await self._is_known(claim)
+            return await self._is_known(kind, obj)
         except (ApiUnavailable, ApiThrottled) as error:
-            level = logging.WARNING if self._news.is_new(claim.key, str(error)) else logging.DEBUG
-            words = "touching a claim before the first decision failed, and will be tried again: %s"
-            logger.log(level, words, error, extra=fields(claim=claim.key))
+            is_new = self._news.is_new(f"{kind} {obj.metadata.key}", str(error))
+            level = logging.WARNING if is_new else logging.DEBUG
+            words = "touching an object before the first decision failed, and will be tried again: %s"
+            logger.log(level, words, error, extra=_about(kind, obj))
             return False
         except ApiError as error:
             # One object that the server does not want touched must not keep the operator from working.
-            words = "a write of an earlier operator to this claim may come late, as it cannot be touched: %s"
-            logger.warning(words, error, extra=fields(claim=claim.key))
+            words = "a write of an earlier operator to this object may come late, as it cannot be touched: %s"
+            logger.warning(words, error, extra=_about(kind, obj))
         return True
 
-    async def _is_known(self, claim: ResourceClaim) -> bool:
+    async def _is_known(self, kind: str, obj: Touched) -> bool:
         """It changed since our list, which fails a late write just as well, or was one: the model has to know."""
         try:
-            await self._access.fresh(CLAIM, claim)
+            await self._access.fresh(kind, obj)
         except (ApiUnavailable, ApiThrottled):
             return False
         return True
+
+
+def _is_unbound(pod: Pod) -> bool:
+    return not pod.is_done and not pod.spec.node_name
+
+
+def _about(kind: str, obj: Touched) -> dict[str, Field]:
+    """The fields of a line of the log."""
+    key = obj.metadata.key
+    return fields(claim=key) if kind == CLAIM else fields(object=f"{kind} {key}")

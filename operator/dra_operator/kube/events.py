@@ -18,6 +18,7 @@ from dra_operator.errors import (
     ApiThrottled,
     ApiUnauthorized,
     ApiUnavailable,
+    NotLeading,
 )
 from dra_operator.logfields import News
 
@@ -158,7 +159,7 @@ class EventWriter:
                 await self._create_or_change(record)
             except (ApiUnavailable, ApiThrottled) as error:
                 await self._try_again_or_give_up(record, retries, error)
-            except ApiError as error:
+            except (ApiError, NotLeading) as error:
                 self._give_up(record, error)
                 return
             else:
@@ -174,16 +175,18 @@ class EventWriter:
         else:
             self._give_up(record, error)
 
-    def _give_up(self, record: Record, error: ApiError) -> None:
+    def _give_up(self, record: Record, error: ApiError | NotLeading) -> None:
         self.lost["failed"] += 1
         about = record.about
         level = logging.WARNING if self._is_worth_a_line(error) else logging.DEBUG
         _log.log(level, "event %s on %s %s not written: %s", record.reason, about.kind, about.name, error)
 
-    def _is_worth_a_line(self, error: ApiError) -> bool:
-        """Once for each way in which the server refuses events; not for outages, which others tell of, nor for a namespace that goes."""
+    def _is_worth_a_line(self, error: ApiError | NotLeading) -> bool:
+        """Once for each way in which the server refuses events; not for outages, nor our own end, which others tell of, nor for a namespace
+        that goes.
+        """
         if isinstance(
-            error, ApiUnavailable | ApiThrottled | ApiUnauthorized | ApiNotFound
+            error, ApiUnavailable | ApiThrottled | ApiUnauthorized | ApiNotFound | NotLeading
         ) or TERMINATING in str(error):
             return False
         return self._news.is_new(type(error).__name__, "")

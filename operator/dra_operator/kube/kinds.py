@@ -149,6 +149,7 @@ KINDS: dict[str, Kind] = {
             remedy=_NO_CRD,
         ),
         Kind("Event", "", "v1", "events"),
+        Kind("Lease", "coordination.k8s.io", "v1", "leases"),
     )
 }
 """Kind by its name."""

@@ -111,7 +111,25 @@ class SyncGuard:
         self.troubles.pop(kind.name, None)
         if self._news.forget(kind.name):
             _log.info("list of %s succeeds again", kind.plural)
-        self.synced[kind.name].set()
+        if kind.name in self.synced:
+            self.synced[kind.name].set()
+
+    async def freshen(self, kinds: Iterable[Kind]) -> None:
+        """List each of these kinds, whoever feeds it, until that has succeeded: what was written before the call is known afterwards."""
+        async with asyncio.TaskGroup() as group:
+            for kind in kinds:
+                group.create_task(self._until_swept(kind), name=f"fresh-{kind.plural}")
+
+    async def _until_swept(self, kind: Kind) -> None:
+        retries = Retries(self._timing)
+        while True:
+            try:
+                await self.sweep(kind)
+            except ApiError as error:
+                self._failed(kind, error)
+                await self._timing.sleep(retries.next_delay(error.retry_after))
+            else:
+                return
 
     def _with_unreadable(self, kind: Kind, listing: Listing) -> list[Value]:
         """The list, with the last good versions of objects that cannot be read now."""
@@ -124,7 +142,8 @@ class SyncGuard:
         return listing.objects + kept
 
     def _sign_of_life(self, kind: Kind) -> None:
-        self.alive_at[kind.name] = self._timing.monotonic()
+        if kind.name in self.alive_at:  # else a feed of ours gives it
+            self.alive_at[kind.name] = self._timing.monotonic()
 
     async def _keep(self, kind: Kind) -> None:
         retries, early = Retries(self._timing), iter(EARLY_SWEEPS)

@@ -2,7 +2,8 @@
 
 Patches name the uid and resourceVersion that they were computed from, so that a stale decision fails (409) instead of
 overwriting; a patch without them is refused here, before it is sent. Retried is only what the server has said it did not do
-(429); after `ApiUnavailable` a write may or may not have happened, and only the caller can look.
+(429); after `ApiUnavailable` a write may or may not have happened, and only the caller can look. Before each single request the fence is
+asked: an operator that does not lead sends nothing.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ import asyncio
 import logging
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from math import inf
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from dra_operator import model
-from dra_operator.errors import ApiError, ApiThrottled
+from dra_operator.errors import ApiError, ApiThrottled, ApiUnavailable
 
-from .api import APPLY, JSON, MERGE, STRATEGIC
+from .api import APPLY, JSON, MERGE, REQUEST_SECONDS, STRATEGIC
 from .brake import Brake
 from .kinds import KINDS
 from .timing import REAL, Retries, Timing
@@ -47,6 +49,26 @@ def unobserved(verb: str, resource: str, code: str) -> None:
     """Nobody counts writes."""
 
 
+class Fence(Protocol):
+    """Who knows whether this operator may write (`lease.Elector`)."""
+
+    def left(self) -> float:
+        """Seconds until a request that is begun now has to be over.
+
+        Raises:
+            NotLeading: none may be begun.
+        """
+        ...
+
+
+class NoFence:
+    """For the only one that writes."""
+
+    def left(self) -> float:
+        """Without end."""
+        return inf
+
+
 def preconditions(metadata: model.ObjectMeta) -> dict[str, Any]:
     """The start of a patch body that fails with 409 unless the object is still exactly that one.
 
@@ -72,15 +94,22 @@ class Writer:
         limit: writes at the same time; the others queue.
         observer: hears of every answer.
         timing: the sleep and the dice.
+        fence: asked before each request; every method raises its `NotLeading`.
 
     Attributes:
         brake: has writes wait while the server is away; reads of controllers should go through it, too.
     """
 
     def __init__(
-        self, api: Api, limit: int = MAX_WRITES, observer: Observer = unobserved, timing: Timing = REAL
+        self,
+        api: Api,
+        limit: int = MAX_WRITES,
+        observer: Observer = unobserved,
+        timing: Timing = REAL,
+        fence: Fence | None = None,
     ) -> None:
         self._api = api
+        self._fence = fence or NoFence()
         self._slots = asyncio.Semaphore(limit)
         self._observer = observer
         self._timing = timing
@@ -239,9 +268,7 @@ class Writer:
 
     async def _send(self, write: _Write) -> Answer:
         try:
-            answer = await self._api.request(
-                write.method, write.path, query=write.query, body=write.body, content_type=write.content_type
-            )
+            answer = await self._request(write, self._fence.left())
         except ApiError as error:
             _log.debug("%s %s: %s", write.method, write.path, error)
             self._observer(write.verb, write.resource, str(error.status) if error.status else "unavailable")
@@ -249,6 +276,21 @@ class Writer:
         _log.debug("%s %s: %s", write.method, write.path, answer.status)
         self._observer(write.verb, write.resource, str(answer.status))
         return answer
+
+    async def _request(self, write: _Write, left: float) -> Answer:
+        """One request, which is over in time whatever happens on the way, renewed credentials included."""
+        try:
+            async with asyncio.timeout(left if left < REQUEST_SECONDS else None):
+                return await self._api.request(
+                    write.method,
+                    write.path,
+                    query=write.query,
+                    body=write.body,
+                    content_type=write.content_type,
+                )
+        except TimeoutError as error:
+            words = f"{write.method} {write.path}: no answer within the {left:.1f} s for which the Lease lasts; does the API server hang?"
+            raise ApiUnavailable(words) from error
 
 
 METHODS = {"create": "POST", "patch": "PATCH", "apply": "PATCH", "delete": "DELETE"}

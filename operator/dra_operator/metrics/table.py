@@ -73,6 +73,7 @@ LABELS: dict[str, str] = {
     "get the claim first; for watches `ended`, `expired`, `unavailable`, `refused`",
     "resource": "plural of a kind that the operator uses, with its subresource; `other` for discovery",
     "result": "one word of a fixed set, listed with the metric",
+    "role": "`leader` or `standby`",
     "state": "one word of a fixed set, listed with the metric",
     "status": "`success` or `failure`",
     "verb": "verb of the Kubernetes API: get, list, create, patch, apply, delete",
@@ -374,9 +375,31 @@ EVENTS = Row(
 READY = Row(
     Kind.GAUGE,
     "ready",
-    "1 while decisions are taken (/readyz answers 200), else 0.",
+    "1 while decisions are taken, or could be at once if the leader went (/readyz answers 200), else 0.",
     initial=((),),
     alert="0 for more than 5 minutes",
+)
+LEADER = Row(
+    Kind.GAUGE,
+    "leader",
+    "1 while this operator is the one that may write, else 0. Figures of what is done, and of what waits, are the leader's.",
+    initial=((),),
+    alert="a sum over all pods other than 1 for more than a minute: nobody serves pods",
+)
+LEASE_TRANSITIONS = Row(
+    Kind.COUNTER,
+    "lease_transitions",
+    "How often the Lease has changed hands since it was made, as this operator has seen it; take the maximum over the pods.",
+    initial=((),),
+    alert="more than 3 in an hour: leaders crash, or cannot renew in time; the log of the one that ended tells",
+)
+LEASE_FAILURES = Row(
+    Kind.COUNTER,
+    "lease_failures",
+    "Looks at the Lease, or renewals of it, that failed, by the role of the operator: leader, standby.",
+    ("role",),
+    initial=(("leader",), ("standby",)),
+    alert='`role="leader"` that goes on: the next one may cost the lead; the API server is slow or away, or rights are missing',
 )
 BUILD_INFO = Row(
     Kind.GAUGE,
@@ -436,6 +459,9 @@ TABLE: tuple[Row, ...] = (
     REJECTED_OBJECTS,
     EVENTS,
     READY,
+    LEADER,
+    LEASE_TRANSITIONS,
+    LEASE_FAILURES,
     BUILD_INFO,
     KUBERNETES_INFO,
     SETTINGS_INFO,

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from dra_operator.errors import InvalidSettings
 
 from . import file
-from .table import BY_NAME, PREFIX, TABLE, Group, Setting
+from .table import BY_NAME, PREFIX, TABLE, Group, Setting, plain
 from .values import GenerateClaims, Mode, Settings
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _metavar(setting: Setting) -> str:
 
 def _sentences(setting: Setting) -> list[str]:
     default = setting.default
-    words = setting.unset or (f"{default:g}" if isinstance(default, float) else str(default))
+    words = setting.unset or plain(default)
     ends = [f"{setting.range[0].upper()}{setting.range[1:]}."] if setting.type is not str else []
     return [setting.what, setting.change, *ends, f"Default: {words}."]
 
@@ -186,6 +186,16 @@ def _check_together(settings: Settings, names: Mapping[str, str]) -> None:
     if settings.mode is Mode.REPLACE and not settings.generates:
         raise InvalidSettings(
             names["generate_claims"], "mode replace has nobody else to generate claims; use always"
+        )
+    if settings.renew_seconds >= settings.lease_seconds:
+        raise InvalidSettings(
+            names["renew_seconds"],
+            f"must be less than leaseSeconds ({settings.lease_seconds:g}): the holder has to stop before another may begin",
+        )
+    if settings.retry_seconds * 2 > settings.renew_seconds:
+        raise InvalidSettings(
+            names["retry_seconds"],
+            f"must be at most half of renewSeconds ({settings.renew_seconds:g}): one lost request must not end the operator",
         )
     if settings.context and not settings.kubeconfig:
         raise InvalidSettings(

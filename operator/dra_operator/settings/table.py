@@ -24,6 +24,8 @@ SweepSeconds = Annotated[float, Meta(ge=0.1, le=86_400)]
 BindingSeconds = Annotated[float, Meta(ge=1, le=86_400)]
 Writes = Annotated[int, Meta(ge=1, le=1000)]
 Port = Annotated[int, Meta(ge=0, le=65_535)]
+LeaseSeconds = Annotated[float, Meta(ge=1, le=3600)]
+RetrySeconds = Annotated[float, Meta(ge=0.05, le=3600)]
 Text = Annotated[str, Meta(min_length=1)]
 # The ends for seconds and writes are arbitrary: nobody wants what lies beyond, while a typo may. Not-a-number and infinity, which would
 # switch off what they time, lie in no range.
@@ -34,6 +36,7 @@ class Group(StrEnum):
 
     CONNECTION = "Connection to the API server"
     DUTIES = "What the operator does"
+    ELECTION = "Several operators, one of which works"
     PACE = "Waiting times and load"
     HTTP = "Health and metrics"
     LOG = "Log"
@@ -87,6 +90,8 @@ class Setting:
     def choices(self) -> tuple[str, ...]:
         """The words to choose from; empty if it is no choice."""
         match msgspec.inspect.type_info(self.kind):
+            case msgspec.inspect.BoolType():
+                return "true", "false"
             case msgspec.inspect.LiteralType():
                 return get_args(self.kind)  # msgspec sorts them
             case msgspec.inspect.EnumType(cls=cls):
@@ -128,6 +133,13 @@ class Setting:
             return msgspec.convert(given, self.kind, strict=strict)
         except msgspec.ValidationError as error:
             raise InvalidSettings(where, f"must be {self.range}, not {_shown(given)}") from error
+
+
+def plain(value: object) -> str:
+    """A value of the right type, as flags, variables and YAML have it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _shown(value: object) -> str:
@@ -183,6 +195,42 @@ TABLE: Final = (
         NodeScore,
         "Which of several nodes that can take a pod gets it, as far as cpu and memory go and the pod prefers none: the emptiest (spread, as kube-scheduler does), the fullest (pack), or the first by name (name).",
         "Set it to pack to keep whole nodes free, for claims that need many devices of one node or for scaling down.",
+    ),
+    Setting(
+        "leader_elect",
+        Group.ELECTION,
+        bool,
+        "Whether the operator writes only while it holds the Lease dra-operator-leader, so that others may stand by.",
+        "Set it to false only where no second operator can ever run: two of them give one device to two claims.",
+    ),
+    Setting(
+        "lease_namespace",
+        Group.ELECTION,
+        Text,
+        "Namespace of the Lease; it has to exist.",
+        "Set it to the Deployment's namespace to run one more operator outside of the cluster: those with different Leases do not know of each other.",
+        unset="the namespace of the pod it runs in, else dra-operator",
+    ),
+    Setting(
+        "lease_seconds",
+        Group.ELECTION,
+        LeaseSeconds,
+        "Seconds without a sign of life of the holder, after which a standby takes over.",
+        "Lower it, and the two below with it, to have pods served sooner after a crash; raise it if the API server is often away for longer. The same for all operators of the cluster.",
+    ),
+    Setting(
+        "renew_seconds",
+        Group.ELECTION,
+        RetrySeconds,
+        "Seconds after its last renewal at which the holder of the Lease stops writing and ends; less than leaseSeconds.",
+        "Keep it at two thirds of leaseSeconds.",
+    ),
+    Setting(
+        "retry_seconds",
+        Group.ELECTION,
+        RetrySeconds,
+        "Seconds between two renewals; less than half of renewSeconds. Standbys look four times as often.",
+        "Keep it at a fifth of renewSeconds.",
     ),
     Setting(
         "settle_seconds",

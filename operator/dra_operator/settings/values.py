@@ -40,6 +40,11 @@ class Settings:
     generate_claims: GenerateClaims = GenerateClaims.NEVER
     replace_refused: ReplaceRefused = ReplaceRefused.NEVER
     node_score: NodeScore = NodeScore.SPREAD
+    leader_elect: bool = True
+    lease_namespace: str | None = None
+    lease_seconds: float = 15.0
+    renew_seconds: float = 10.0
+    retry_seconds: float = 2.0
     settle_seconds: float = 15.0
     sweep_seconds: float = 30.0
     binding_timeout_seconds: float = 600.0

@@ -156,6 +156,8 @@ class FaultProxy:
             for work in self._working:
                 work.cancel()
             await runner.cleanup()
+        for _ in range(2):
+            await asyncio.sleep(0)  # transports that were closed just now need a turn of the loop to be gone
 
     # --- one request
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 import yaml
 
 from tests.e2e.harness.cluster import StartError, free_port
-from tests.e2e.harness.probe import answers_ok
+from tests.e2e.harness.probe import answers_ok, decides
 from tests.e2e.harness.process import Process, guarded_pid
 from tests.e2e.harness.waiting import wait_until
 
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[3]
 NAMESPACE = ACCOUNT = "dra-operator"
 POLICY_CRD = "crd/allocationpolicies.dra-operator.io"
+QUICK_LEASE = ("--lease-seconds=4", "--renew-seconds=3", "--retry-seconds=0.5")
+"""For tests that kill the operator: the next one has to wait for the end of the Lease."""
+
+LEASE = "lease.coordination.k8s.io/dra-operator-leader"
 _START_TIMEOUT = 60.0  # seconds; the first lists of an empty cluster take one
 _GRACE = 30.0  # as terminationGracePeriodSeconds in the Deployment
 
@@ -45,7 +49,20 @@ def install(control_plane: ControlPlane, *folders: Path) -> Path:
         shipped = yaml.safe_load_all(kubectl.run("kustomize", str(folder)))
         kubectl.apply([document for document in shipped if document["kind"] != "Deployment"])
     kubectl.wait(POLICY_CRD, "condition=Established")
+    ensure_lease(control_plane)
     return control_plane.service_account(NAMESPACE, ACCOUNT)
+
+
+def ensure_lease(control_plane: ControlPlane) -> None:
+    """A Lease that nobody holds. Where there is none, the first operator waits as long as the holder of a deleted one may go on, here for nobody."""
+    kubectl = control_plane.kubectl.in_namespace(NAMESPACE)
+    if not kubectl.run("get", LEASE, "--ignore-not-found", "--output=name").strip():
+        lease = {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": "dra-operator-leader"},
+        }
+        kubectl.apply({**lease, "spec": {"leaseDurationSeconds": 1}})
 
 
 class OperatorProcess:
@@ -74,8 +91,14 @@ class OperatorProcess:
         self._process = Process("dra-operator", command, self.log, {})
 
     @classmethod
-    def start(cls, control_plane: ControlPlane, kubeconfig: Path, *flags: str) -> Self:
-        """Starts it and waits for /readyz.
+    def start(cls, control_plane: ControlPlane, kubeconfig: Path, *flags: str, standby: bool = False) -> Self:
+        """Starts it and waits until it decides.
+
+        Args:
+            control_plane: Where to.
+            kubeconfig: Its rights.
+            flags: Settings.
+            standby: Wait only for /readyz: another one holds the Lease.
 
         Raises:
             StartError: It ended at once; the text holds what it wrote.
@@ -83,7 +106,8 @@ class OperatorProcess:
         """
         operator = cls(control_plane, kubeconfig, *flags)
         try:
-            wait_until(operator.ready, f"dra-operator ready, see {operator.log}", timeout=_START_TIMEOUT)
+            is_there = operator.ready if standby else operator.decides
+            wait_until(is_there, f"dra-operator ready, see {operator.log}", timeout=_START_TIMEOUT)
         except BaseException:
             operator.kill()
             raise
@@ -91,11 +115,19 @@ class OperatorProcess:
 
     def ready(self) -> bool:
         """Whether /readyz answers 200. Raises: StartError: The program has ended."""
+        self._check_alive()
+        return answers_ok(f"{self.url}/readyz")
+
+    def decides(self) -> bool:
+        """Whether it is ready and may write. Raises: StartError: The program has ended."""
+        self._check_alive()
+        return decides(self.url)
+
+    def _check_alive(self) -> None:
         if self.exit_status is not None:
             raise StartError(
                 f"dra-operator ended with status {self.exit_status}:\n{self._process.log_tail()}"
             )
-        return answers_ok(f"{self.url}/readyz")
 
     @property
     def exit_status(self) -> int | None:

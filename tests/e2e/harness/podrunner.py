@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 from tests.e2e.harness.cluster import free_port
 from tests.e2e.harness.containers import Container, UnsupportedError, prepare
 from tests.e2e.harness.podstatus import report
-from tests.e2e.harness.probe import answers_ok
+from tests.e2e.harness.probe import answers_ok, decides
 from tests.e2e.harness.process import Process, guarded_pid
 from tests.e2e.harness.rawapi import RawApi, RawApiError
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 
 NAMESPACE = "dra-operator"
+ELECTS = "dra-operator.io/elects"
 PERIOD = (
     0.2  # seconds between two looks at the pods; a kubelet hears of them by a watch, and is hardly faster
 )
@@ -131,11 +132,21 @@ class PodRunner:
     # ----------------------------------------------------------------------- for tests
 
     def url(self, port: int = 8080) -> str:
-        """Where the one pod that serves this port of its spec does so on this machine."""
+        """Where the pod that serves this port of its spec does so on this machine; of several operators, the one that leads.
+
+        Raises:
+            AssertionError: There is none, or not one that leads.
+        """
+        urls = self.urls(port)
+        leading = urls if len(urls) == 1 else [url for url in urls if decides(url)]
+        if len(leading) != 1:
+            raise AssertionError(f"{len(urls)} pods serve port {port}, {len(leading)} of them lead")
+        return leading[0]
+
+    def urls(self, port: int = 8080) -> list[str]:
+        """Where all the pods that serve this port do so."""
         places = [running.ports[port] for running in list(self._pods.values()) if port in running.ports]
-        if len(places) != 1:
-            raise AssertionError(f"{len(places)} pods serve port {port}")
-        return f"http://127.0.0.1:{places[0]}"
+        return [f"http://127.0.0.1:{place}" for place in places]
 
     def log_text(self) -> str:
         """All that all containers wrote, each container's under its name."""
@@ -145,6 +156,15 @@ class PodRunner:
         """Process ids of the programs that run."""
         processes = [found for running in list(self._pods.values()) for found in running.processes.values()]
         return [guarded_pid(found.pid) for found in processes if found.exit_status is None]
+
+    def leader_pid(self) -> int:
+        """Process id of the operator that leads. Raises: AssertionError: None does."""
+        url = self.url()
+        for running in list(self._pods.values()):
+            if any(url == f"http://127.0.0.1:{port}" for port in running.ports.values()):
+                (process,) = running.processes.values()
+                return guarded_pid(process.pid)
+        raise AssertionError(f"no pod is at {url} any more")
 
     def kill(self, *, stay_down: bool = False) -> None:
         """SIGKILL to all programs that run.
@@ -215,6 +235,9 @@ class PodRunner:
             # One machine stands for many: each pod gets a port of its own, and nothing listens beyond loopback.
             port = next(iter(running.ports.values()))
             container.argv.extend(("--http-host=127.0.0.1", f"--http-port={port}"))
+            if ELECTS not in running.pod["metadata"]["labels"]:
+                # Of a release that knew of no election; the program is today's all the same.
+                container.argv.append("--leader-elect=false")
         if container.has_token:
             container.environment["DRA_OPERATOR_KUBECONFIG"] = str(self._credentials(running))
         running.containers[container.name] = container

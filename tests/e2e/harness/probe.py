@@ -42,6 +42,26 @@ def answers_ok(url: str, certificate: Path | None = None, token: str | None = No
         return False
 
 
+def readiness(url: str) -> dict[str, Any] | None:
+    """What `/readyz` says, if it answers 200; None otherwise.
+
+    Args:
+        url: Of the operator, on loopback.
+    """
+    try:
+        with _open(urllib.request.Request(f"{url}/readyz"), None) as answer:
+            found: dict[str, Any] = json.load(answer)
+            return found
+    except OSError:  # a refusal by HTTP is one, too
+        return None
+
+
+def decides(url: str) -> bool:
+    """Whether an operator is ready and is the one that may write."""
+    found = readiness(url)
+    return found is not None and found["role"] in {"leader", "alone"}
+
+
 def merge_patch(kubeconfig: Path, path: str, body: dict[str, Any]) -> dict[str, Any]:
     """Sends one merge patch with a kubeconfig of this harness, and returns the object as it is then.
 

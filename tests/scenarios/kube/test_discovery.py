@@ -27,6 +27,7 @@ def serve(
 ) -> None:
     server.on("GET", "/version", Reply({"gitVersion": "v1.37.2"} if told is None else told))
     server.on("GET", "/api/v1", resources(*CORE))
+    server.on("GET", "/apis/coordination.k8s.io/v1", resources("leases"))
     if dra is not None:
         server.on("GET", "/apis/resource.k8s.io/v1", resources(*dra))
     if ours is not None:

@@ -84,7 +84,17 @@ async def process(here: World, folder: Path, *flags: str) -> AsyncIterator[Proce
     """A running operator; killed at the end if it still runs."""
     kubeconfig = here.server.write_kubeconfig(folder / "kubeconfig")
     command = [sys.executable, "-m", "dra_operator", "run", "--kubeconfig", str(kubeconfig)]
-    more = ["--http-host", "127.0.0.1", "--http-port", "0", "--settle-seconds", "0", *flags]
+    more = [
+        "--http-host",
+        "127.0.0.1",
+        "--http-port",
+        "0",
+        "--settle-seconds",
+        "0",
+        "--leader-elect",
+        "false",
+        *flags,
+    ]
     started = Process(
         await asyncio.create_subprocess_exec(
             *command, *more, stderr=asyncio.subprocess.PIPE, limit=LONGEST_LINE

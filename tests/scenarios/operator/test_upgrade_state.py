@@ -5,6 +5,8 @@ The inputs are `golden`'s, written down as 0.1.0 wrote them, not made by the cod
 
 from __future__ import annotations
 
+from dra_operator.model.marks import EPOCH
+
 from . import golden
 from .golden import MARK
 from .objects import by_template, pod
@@ -48,7 +50,13 @@ async def test_its_taint_rule_and_policy_are_taken_as_they_are() -> None:
         await here.until(lambda: all(here.node_of(name) for name in golden.PODS))
         await here.settle_but_timers()
 
-        assert list(here.rules.values()) == [before]
+        (after,) = here.rules.values()
+        assert after["metadata"]["annotations"].keys() == {
+            EPOCH
+        }  # touched, so that nothing late is done to it
+        assert after["spec"] == before["spec"]
+        for field in ("uid", "labels", "ownerReferences"):
+            assert after["metadata"][field] == before["metadata"][field]
         assert here.condition("Ready") == ("True", "Allocating")
         assert here.condition("Enforced") == ("True", "RulesInPlace")
         assert here.policy()["metadata"]["finalizers"] == ["dra-operator.io/policy"]

@@ -84,8 +84,9 @@ class World:
     def __init__(self, *standins: str, **flags: Any) -> None:
         self.server = FakeApi(standins)
         quick = {"settle_seconds": 0.0, "http_host": "127.0.0.1", "http_port": 0}
+        # Most tests are about one operator, which then works at once; `test_election` and `test_failover` are about the others.
         # By name: which node a pod goes to is not what most of these are about.
-        self.flags = {**quick, "node_score": "name", **flags}
+        self.flags = {**quick, "leader_elect": False, "node_score": "name", **flags}
         self.operator: Operator | None = None
         self._api: Api | None = None
         self._task: asyncio.Task[int] | None = None

@@ -14,7 +14,10 @@ from dra_operator.app.command import main
 from dra_operator.app.ending import GRACE_SECONDS
 from dra_operator.app.operator import DRAIN_SECONDS
 from dra_operator.app.preflight import REMEDY
+from dra_operator.app.running import ELECTS_LABEL
 from dra_operator.kube.kinds import KINDS
+from dra_operator.kube.lease import NAME as LEASE
+from dra_operator.kube.lease import REQUEST_SECONDS as LEASE_REQUEST_SECONDS
 from dra_operator.settings import TABLE, Mode, build, origins
 from tests.unit.manifests.build import (
     COMBINATIONS,
@@ -227,11 +230,49 @@ def test_images_are_of_this_version(folder: str) -> None:
         assert images == [f"dra-operator:{__version__}"], name
 
 
-def test_the_operator_is_one_and_is_watched() -> None:
+def test_there_is_a_standby_that_goes_elsewhere_and_last() -> None:
+    """An update or a drain takes one of the two at a time; both find room on one node, if there is but one."""
+    spec = one(built(), "Deployment")["spec"]
+    budget = one(built(), "PodDisruptionBudget")["spec"]
+    labels = spec["template"]["metadata"]["labels"]
+    apart = spec["template"]["spec"]["affinity"]["podAntiAffinity"]
+
+    assert spec["replicas"] == 2
+    assert spec["strategy"] == {
+        "type": "RollingUpdate",
+        "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0},
+    }
+    assert budget["minAvailable"] == 1
+    assert set(apart) == {"preferredDuringSchedulingIgnoredDuringExecution"}
+    terms = [term["podAffinityTerm"] for term in apart["preferredDuringSchedulingIgnoredDuringExecution"]]
+    assert [term["topologyKey"] for term in terms] == [
+        "kubernetes.io/hostname",
+        "topology.kubernetes.io/zone",
+    ]
+    for chosen in (budget["selector"], *(term["labelSelector"] for term in terms)):
+        assert labels | chosen["matchLabels"] == labels
+    assert labels[ELECTS_LABEL] == "true"
+
+
+def test_the_operator_may_have_its_lease_and_no_other() -> None:
+    name = "dra-operator-leader-election"
+    role, binding = one(built(), "Role", name), one(built(), "RoleBinding", name)
+    place = one(built(), "Deployment")["metadata"]["namespace"]
+
+    leases = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
+    assert role["rules"] == [
+        {**leases, "verbs": ["create"]},  # cannot be granted by name
+        {**leases, "verbs": ["get", "patch"], "resourceNames": [LEASE]},
+    ]
+    assert (role["metadata"]["namespace"], binding["metadata"]["namespace"]) == (place, place)
+    assert binding["roleRef"]["name"] == role["metadata"]["name"]
+    assert binding["subjects"] == one(built(), "ClusterRoleBinding")["subjects"]
+
+
+def test_the_operator_is_watched() -> None:
     spec = one(built(), "Deployment")["spec"]
     (container,) = spec["template"]["spec"]["containers"]
 
-    assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
     assert {
         probe: container[probe]["httpGet"] for probe in ("startupProbe", "livenessProbe", "readinessProbe")
     } == {
@@ -242,10 +283,10 @@ def test_the_operator_is_one_and_is_watched() -> None:
 
 
 def test_a_pod_has_time_for_an_orderly_end() -> None:
-    """Writes, then Kopf, then the closing of the loop."""
+    """Writes, the Lease, Kopf, the closing of the loop."""
     given = one(built(), "Deployment")["spec"]["template"]["spec"]["terminationGracePeriodSeconds"]
 
-    assert given > 2 * DRAIN_SECONDS + GRACE_SECONDS
+    assert given > DRAIN_SECONDS + LEASE_REQUEST_SECONDS + DRAIN_SECONDS + GRACE_SECONDS
 
 
 @pytest.mark.parametrize("release", sorted(RELEASES.glob("*.yaml")), ids=lambda file: file.stem)
@@ -314,7 +355,7 @@ def test_people_get_to_read_policies_and_no_more_by_themselves() -> None:
     assert [role["metadata"]["name"] for role in aggregated] == ["dra-operator-view"]
     assert set().union(*rights(aggregated[0]).values()) == {*READ}
     assert len(of_kind(built(), "ClusterRoleBinding")) == 1
-    assert of_kind(built(), "Role", "RoleBinding") == []
+    assert len(of_kind(built(), "Role", "RoleBinding")) == 2  # the Lease's
 
 
 def test_the_service_and_the_pod_monitor_find_the_pod() -> None:
@@ -399,4 +440,6 @@ def test_the_file_that_the_program_names_when_rights_are_missing_has_them() -> N
     assert [role["kind"] for file in named for role in yaml.safe_load_all((ROOT / file).read_text())] == [
         "ClusterRole",
         "ClusterRoleBinding",
+        "Role",
+        "RoleBinding",
     ]

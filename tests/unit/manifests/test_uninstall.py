@@ -90,12 +90,12 @@ def test_pull_secrets_of_the_operators_account_do_for_the_job(installed: Machine
 
 
 def test_the_job_stays_the_one_that_is_shipped_else(installed: Machine) -> None:
-    """Its account, its end, its confinement: nothing of the Deployment's gets there, probes and priority neither."""
+    """Its account, its end, its confinement: of the Deployment only where it may run gets there, probes and priority do not."""
     assert installed.run().returncode == 0
 
     shipped = one(built(RELEASE), "Job", "dra-operator-release")
     pod, mine = shipped["spec"]["template"]["spec"], installed.pod
-    taken = {"volumes", "containers"}
+    taken = {"affinity", "volumes", "containers"}
     assert {k: v for k, v in mine.items() if k not in taken} == {
         k: v for k, v in pod.items() if k not in taken
     }

@@ -159,7 +159,7 @@ def test_a_legend_names_only_labels_that_are_left(query: Any) -> None:
         if (panel["title"], target["refId"]) == (query.panel, query.ref)
     )
     wanted = set(re.findall(r"{{(\w+)}}", target["legendFormat"]))
-    grouped = re.match(r"sum by \(([\w, ]+)\)", query.expression)
+    grouped = re.match(r"(?:sum|max) by \(([\w, ]+)\)", query.expression)
     assert wanted == (set(grouped[1].split(", ")) if grouped else set())
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from dra_operator.errors import InvalidSettings
 from dra_operator.settings import BY_NAME, TABLE, GenerateClaims, Settings, build, chosen, strays
+from dra_operator.settings.table import plain
 
 from .reading import command, complaint, read, run
 
@@ -118,7 +119,7 @@ def test_the_help_fits_a_terminal_and_tells_each_setting_with_its_range_and_defa
         words = (
             setting.unset or f"{setting.default:g}"
             if setting.type is float
-            else setting.unset or str(setting.default)
+            else setting.unset or plain(setting.default)
         )
         assert f"Default: {words}." in text.replace("- ", "-")
         if setting.type is not str:
@@ -144,3 +145,22 @@ def test_a_misspelt_variable_is_told_and_those_that_kubernetes_makes_are_not() -
         "DRA_OPERATOR_SETLE_SECONDS": "DRA_OPERATOR_SETTLE_SECONDS",
         "DRA_OPERATOR_KUBE_CONFIG": "DRA_OPERATOR_KUBECONFIG",
     }
+
+
+@pytest.mark.parametrize(
+    ("given", "flag", "words"),
+    [
+        ({"lease_seconds": 5}, "--renew-seconds", r"less than leaseSeconds \(5\)"),
+        ({"retry_seconds": 6}, "--retry-seconds", r"at most half of renewSeconds \(10\)"),
+    ],
+)
+def test_the_times_of_an_election_fit_into_each_other(given: Any, flag: str, words: str) -> None:
+    with pytest.raises(InvalidSettings, match=words) as error:
+        build(**given)
+    assert error.value.path == flag
+
+
+@pytest.mark.parametrize(("word", "value"), [("true", True), ("false", False)])
+def test_yes_and_no_are_words(word: str, *, value: bool) -> None:
+    assert build(leader_elect=word).leader_elect is value
+    assert BY_NAME["leader_elect"].range == "one of true, false"

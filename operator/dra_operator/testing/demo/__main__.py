@@ -37,6 +37,7 @@ OPERATOR = (
     "--generate-claims=always",
     "--settle-seconds=1",
     "--node-score=pack",  # so that one node stays whole for the pod that needs all of one
+    "--leader-elect=false",
     "--http-host=127.0.0.1",
     "--http-port=0",
 )
