@@ -41,6 +41,11 @@ REASONS = {
     "node(s) cannot reach the devices",
     "node(s) didn't have free ports for the requested pod ports",
     "node(s) didn't match Pod's node affinity/selector",
+    "node(s) didn't match pod affinity rules",
+    "node(s) didn't match pod anti-affinity rules",
+    "node(s) didn't match pod topology spread constraints",
+    "node(s) didn't match pod topology spread constraints (missing required label)",
+    "node(s) didn't satisfy existing pods anti-affinity rules",
     "node(s) had untolerated taint",
     "node(s) were unschedulable",
 }

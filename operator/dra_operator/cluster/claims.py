@@ -105,6 +105,10 @@ class Holdings:
         """Keys of the claims whose written allocation uses the device, sorted. Decisions in flight are not facts yet."""
         return self._holders.of(device_id)
 
+    def allocation(self, claim: ResourceClaim) -> AllocationResult | None:
+        """What the claim holds, or is about to hold by a decision in flight."""
+        return claim.status.allocation or self._uses.get(_flight(claim.metadata.uid, claim.key))
+
     def doubles(self) -> Mapping[DeviceId, Sequence[str]]:
         """Devices that more than one claim holds although they are not shared, with the keys of those claims."""
         return {device_id: self.holders(device_id) for device_id in sorted(self._doubles)}

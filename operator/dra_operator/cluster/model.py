@@ -202,6 +202,10 @@ class Cluster:
         """What is taken, in-flight decisions included: live views for one decision, good until the next change (alloc A-1)."""
         return self._holdings.allocated_state()
 
+    def allocation(self, claim: ResourceClaim) -> AllocationResult | None:
+        """What the claim holds, or is about to hold by a decision in flight."""
+        return self._holdings.allocation(claim)
+
     def holders(self, device_id: DeviceId) -> Sequence[str]:
         """Keys of the claims whose written allocation uses the device, by name; decisions in flight are not among them."""
         return self._holdings.holders(device_id)

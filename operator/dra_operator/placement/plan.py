@@ -26,6 +26,7 @@ from .diagnosis import Diagnosis
 from .faults import invalid_claim, selector_failed, unsupported
 from .intake import Intake
 from .market import Market, NodeError
+from .meeting import Meeting
 from .options import PlacementOptions
 from .outcomes import Allocate, Cause, Effort, NodeFinding, Plan, Refuse, Unplaced, Wait
 from .ownership import Rules, Side
@@ -197,9 +198,11 @@ class Placer:
         # Only kube-scheduler makes claims for extended resources: of a pod that it never looks at, no class serves one.
         extended = frozenset[str]() if pod.names_us else self._dra_resources
         checks = NodeChecks(pod, self._cluster, extended, work.allocated, is_bound=is_bound)
-        nodes = filter(None, map(self._cluster.nodes.get, nominated_first(self._room.order(names), pod)))
+        meeting = Meeting(pod, work.ours, self._cluster)
+        order = nominated_first(meeting.first(self._room.order(names)), pod)
+        nodes = filter(None, map(self._cluster.nodes.get, order))
         for group in self._groups(pod, nodes, checks, markets, tried):
-            for node in group:
+            for node in meeting.nodes_first(group):
                 try:
                     ours, theirs = (market.allocate(node) for market in markets)
                     return Plan(node.name, ours, work.reserve, theirs)

@@ -26,13 +26,16 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 
 _DRA = "/apis/resource.k8s.io/v1"
-COLLECTIONS: Mapping[str, str] = {
+COLLECTIONS: dict[str, str] = {
     "DeviceClass": f"{_DRA}/deviceclasses",
     "Node": "/api/v1/nodes",
     "ResourceClaim": f"{_DRA}/namespaces/{NAMESPACE}/resourceclaims",
     "Pod": f"/api/v1/namespaces/{NAMESPACE}/pods",
 }
 """Where the objects of each kind are."""
+
+READ_ONLY = {"Namespace": "/api/v1/namespaces"}
+"""What is there without our doing, and stays."""
 
 WITHOUT_STATUS = frozenset({"DeviceClass", "Node"})
 """Kinds whose status is taken when they are created, or that have none."""
@@ -82,7 +85,7 @@ class Oracle:
         try:
             for item in (*world.objects, *world.pods):
                 self._write(item)
-            objects = {kind: self._items(path) for kind, path in COLLECTIONS.items()}
+            objects = {kind: self._items(path) for kind, path in (READ_ONLY | COLLECTIONS).items()}
             self._plane.start_component(SCHEDULER)
             names = {item["metadata"]["name"] for item in world.pods}
             judged = wait_until(

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from tests.e2e.harness.objects import claim, device_class, exactly, node, pod
 
+from .neighbours import bound_resize, pod_affinity, pod_anti_affinity, pod_spread
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -297,7 +299,14 @@ Trait = Callable[[World, Object], None]
 
 NODE_TRAITS: Sequence[Trait] = (node_labels, node_room, node_taints)
 WORLD_TRAITS: Sequence[Callable[[World], None]] = (claims,)
-BOUND_TRAITS: Sequence[Trait] = (pod_labels, pod_requests, pod_ports, bound_state)
+BOUND_TRAITS: Sequence[Trait] = (
+    pod_labels,
+    pod_requests,
+    pod_ports,
+    pod_anti_affinity,
+    bound_state,
+    bound_resize,
+)
 POD_TRAITS: Sequence[Trait] = (
     pod_labels,
     pod_requests,
@@ -307,4 +316,7 @@ POD_TRAITS: Sequence[Trait] = (
     pod_selector,
     pod_node_affinity,
     pod_claims,
+    pod_affinity,
+    pod_anti_affinity,
+    pod_spread,
 )

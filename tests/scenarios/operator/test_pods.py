@@ -6,6 +6,8 @@ import copy
 import logging
 from typing import TYPE_CHECKING
 
+import pytest
+
 from dra_operator.metrics import ALLOCATIONS
 
 from .objects import (
@@ -24,8 +26,6 @@ from .smuggle import smuggle
 from .world import world
 
 if TYPE_CHECKING:
-    import pytest
-
     from .objects import Obj
 
 CLUSTER = (node("n1"), slice_("n1", 4), device_class(), policy(), template())
@@ -153,6 +153,16 @@ async def test_pods_that_shun_each_other_go_to_different_nodes_and_the_last_wait
         assert len({here.node_of(name) for name in served}) == len(served) == 2
         await here.delete("pod", served[0])
         await here.until(lambda: not any(here.is_gated(name) for name in "abc" if name != served[0]))
+
+
+@pytest.mark.parametrize(("score", "expected"), [("spread", 2), ("pack", 1), ("name", 1)])
+async def test_pods_are_spread_over_nodes_or_packed_as_the_admin_wants_it(score: str, expected: int) -> None:
+    cluster = (node("n1"), slice_("n1", 4), node("n2"), slice_("n2", 4), device_class(), policy(), template())
+    async with world(*STOCK, objects=cluster, node_score=score) as here:
+        for name in ("a", "b"):
+            here.add(pod(name, by_template("gpu"), cpu="1"))
+            await here.until(lambda name=name: here.node_of(name))  # type: ignore[misc]
+        assert len({here.node_of(name) for name in "ab"}) == expected
 
 
 async def test_a_pod_that_wants_neighbours_goes_on_when_they_have_come() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dra_operator.controllers.failures import Failures
-from dra_operator.placement import Unplaced
+from dra_operator.placement import Cause, NodeFinding, Unplaced
 
 from .clocks import HandClock
 
@@ -42,3 +42,18 @@ def test_pods_that_are_like_no_other_leave_nothing() -> None:
     failures = Failures(HandClock())
     failures.put(b"", OUTCOME, took=2.0)
     assert failures.find(b"") is None
+
+
+def test_a_pod_that_comes_to_a_node_ends_only_the_failures_that_it_may_turn() -> None:
+    lonely = Unplaced(1, (NodeFinding("n1", Cause.NEIGHBOURS, "node(s) didn't match pod affinity rules"),))
+    clock = HandClock()
+    failures = Failures(clock)
+    failures.put(b"full", OUTCOME, took=0.001)
+    failures.put(b"lonely", lonely, took=0.001)
+    failures.put(b"slow", lonely, took=2.0)
+
+    failures.neighbours_changed()
+
+    assert failures.find(b"full") == (OUTCOME, 0.0)
+    assert failures.find(b"lonely") is None
+    assert failures.find(b"slow") == (lonely, 8.0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import structs
+
 from dra_operator.controllers.signature import signature
 from dra_operator.model import Pod, ResourceClaim, from_object
 from dra_operator.placement import Allocate
@@ -50,3 +52,22 @@ def test_pods_with_something_of_their_own_are_like_no_other() -> None:
         signature(pod("a"), Allocate(bound_node="n1")),
     ]
     assert answers == [b"", b""]
+
+
+def test_labels_tell_pods_apart_only_where_somebody_looks_at_them() -> None:
+    """Those of a StatefulSet or an indexed Job differ in every pod: a burst of them is to cost one search all the same."""
+    work = Allocate(ours=(claim("x"),))
+    spread = [{"topologyKey": "zone"}]
+
+    def alike(*, by_labels: bool = False, **spec: Any) -> bool:
+        pods = [
+            structs.replace(made, metadata=structs.replace(made.metadata, labels={"index": index}))
+            for made, index in ((pod("a", **spec), "0"), (pod("a", **spec), "1"))
+        ]
+        one, other = (signature(made, work, by_labels=by_labels) for made in pods)
+        return one == other
+
+    assert alike()
+    assert not alike(by_labels=True)
+    assert not alike(topologySpreadConstraints=spread)
+    assert not alike(affinity={"podAntiAffinity": {}})

@@ -31,3 +31,14 @@ def test_a_shared_claim_counts_once() -> None:
     for name in ("ns/a", "ns/b"):
         waiting.put(name, "AllocationFailed", "", ["ns/shared"])
     assert waiting.claims_by_reason() == {"AllocationFailed": 1}
+
+
+def test_a_pod_minds_its_neighbours_until_it_waits_for_something_else() -> None:
+    waiting = Waiting()
+    waiting.put("ns/a", "A", "A", ())
+    waiting.put("ns/b", "A", "A", ())
+    waiting.mind_neighbours("ns/a")
+    assert waiting.minding_neighbours() == ("ns/a",)
+
+    waiting.put("ns/a", "B", "B", ())
+    assert waiting.minding_neighbours() == ()

@@ -12,6 +12,7 @@ from dra_operator.placement.preferences import compared
 from .build import (
     GPU,
     ToyCompiler,
+    allocated,
     claim,
     cluster_of,
     cpu,
@@ -284,6 +285,29 @@ def test_who_is_nominated_to_a_node_goes_there_whatever_it_prefers() -> None:
     nominated = {"nominatedNodeName": "n3"}
     assert chosen(choosing(cluster), affinity=soft("podAffinity"), status=nominated) == "n3"
     assert chosen(choosing(cluster), affinity=soft("podAffinity"), status={"nominatedNodeName": "n9"}) == "n1"
+
+
+@pytest.mark.parametrize("written", [True, False], ids=["written", "in flight"])
+@pytest.mark.parametrize("affinity", [{}, soft("podAntiAffinity")], ids=["plain", "choosy"])
+def test_claims_that_a_pod_uses_together_meet_on_one_node(affinity: Obj, *, written: bool) -> None:
+    """Pod `both` could run nowhere if its second claim were allocated on the emptiest node, or the one that its first user prefers."""
+    cluster = gpu_nodes(node("n1", {"zone": "a"}), node("n2", {"zone": "b"}))
+    busy(cluster, "a", "n2", "3", metadata=WEB)
+    held = allocated("there", "n2/gpu-0", on="n2")
+    cluster.apply("ADDED", pod("both", "c", "there"))
+    assert chosen(choosing(cluster, NodeScore.SPREAD), affinity=affinity) == "n1"
+
+    if written:
+        cluster.apply("ADDED", held)
+    else:
+        cluster.apply("ADDED", claim("there"))
+        assert held.status.allocation is not None
+        cluster.reserve("uid-there", held.status.allocation)
+    placer = choosing(cluster, NodeScore.SPREAD)
+    assert chosen(placer, affinity=affinity) == "n2"
+
+    cluster.apply("DELETED", pod("both", "c", "there"))
+    assert chosen(placer, affinity=affinity) == "n1"
 
 
 @pytest.mark.parametrize(
