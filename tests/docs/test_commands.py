@@ -260,6 +260,7 @@ GROUPS = {
     "resource.k8s.io",
     "dra-operator.io",
     "scheduling.k8s.io",
+    "storage.k8s.io",
     "authorization.k8s.io",
     "admissionregistration.k8s.io",
 }

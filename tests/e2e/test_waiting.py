@@ -162,23 +162,6 @@ APART: Object = {
 }
 
 
-@pytest.mark.parametrize(
-    ("field", "spec"),
-    [
-        ("spec.volumes[0]", {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}),
-    ],
-    ids=["volume"],
-)
-def test_constraint_that_is_not_evaluated_leaves_the_pod_alone(
-    fleet: Fleet, field: str, spec: Object
-) -> None:
-    """Pinned to a node chosen without it, the pod could be stranded for good (cp I-27)."""
-    fleet.workspace.apply(pod("train", templates={"gpu": "one-gpu"}, **spec))
-
-    assert field in fleet.told("train", "ConstraintNotEvaluated")
-    assert_untouched(fleet, "train")
-
-
 def test_preferences_are_no_constraints(fleet: Fleet) -> None:
     """Preferred anti-affinity and ScheduleAnyway do not keep a pod from its devices."""
     term = {

@@ -28,6 +28,7 @@ from .resolution import (
 )
 from .selectors import NOTHING, AffinityTerm, PodFilter, Selector, selector_of, with_labels
 from .slices import RestrictedSlices, SliceIndex
+from .storage import volume_claim_keys, volume_claim_name
 from .store import Change
 from .usage import HostPort, NodeUsage, pinned_node, pod_ports
 
@@ -65,5 +66,7 @@ __all__ = [
     "shared_with_group",
     "template_keys",
     "used_devices",
+    "volume_claim_keys",
+    "volume_claim_name",
     "with_labels",
 ]

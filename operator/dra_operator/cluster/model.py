@@ -14,15 +14,20 @@ from dra_operator.features import DEFAULT_1_37, Features
 from dra_operator.model import (
     KINDS,
     AllocationPolicy,
+    CSIDriver,
+    CSINode,
     DeviceClass,
     DeviceTaintRule,
     Namespace,
     Node,
+    PersistentVolume,
+    PersistentVolumeClaim,
     Pod,
     PodGroup,
     ResourceClaim,
     ResourceClaimTemplate,
     ResourceSlice,
+    StorageClass,
 )
 
 from .claims import Holdings, Unreadable
@@ -33,6 +38,7 @@ from .podgroups import PodGroupIndex
 from .pods import PodIndex
 from .resolution import PodClaim, resolve
 from .slices import SliceIndex
+from .storage import StorageIndex
 from .store import Change, Store
 from .usage import NodeUsage, UsageIndex
 
@@ -63,17 +69,26 @@ class Cluster:
         self._pod_index = PodIndex()
         self._group_index = PodGroupIndex()
         self._neighbours = Neighbours(self.namespace_labels)
-        self._usage = UsageIndex(self._neighbours)
+        self.storage = StorageIndex()
+        self._usage = UsageIndex(self._neighbours, self.storage)
         self._ownership = Ownership()
         self._joining = Joining()
         self._listeners: list[Callable[[Change], None]] = []
         self._synced: set[str] = set()
         self._stores: dict[str, Store[Any]] = {kind: self._store(kind) for kind in KINDS}
         self._indexes: dict[str, tuple[Callable[[Any, Any], None], ...]] = {
+            "CSIStorageCapacity": (self.storage.capacity_changed,),
+            "PersistentVolume": (self.storage.volume_changed,),
+            "VolumeAttachment": (self.storage.attachment_changed,),
             "AllocationPolicy": (self._ownership.policy_changed,),
             "DeviceTaintRule": (self.slices.rule_changed,),
             "Namespace": (self._namespace_changed,),
-            "Pod": (self._pod_index.pod_changed, self._group_index.pod_changed, self._usage.pod_changed),
+            "Pod": (
+                self._pod_index.pod_changed,
+                self._group_index.pod_changed,
+                self.storage.pod_changed,
+                self._usage.pod_changed,
+            ),
             "PodGroup": (self._group_index.group_changed,),
             "ResourceClaim": (self._holdings.claim_changed,),
             "ResourceSlice": (self.slices.slice_changed,),
@@ -87,6 +102,11 @@ class Cluster:
         self.taint_rules: Mapping[str, DeviceTaintRule] = self._view("DeviceTaintRule")
         self.policies: Mapping[str, AllocationPolicy] = self._view("AllocationPolicy")
         self.namespaces: Mapping[str, Namespace] = self._view("Namespace")
+        self.volume_claims: Mapping[str, PersistentVolumeClaim] = self._view("PersistentVolumeClaim")
+        self.volumes: Mapping[str, PersistentVolume] = self._view("PersistentVolume")
+        self.storage_classes: Mapping[str, StorageClass] = self._view("StorageClass")
+        self.csi_nodes: Mapping[str, CSINode] = self._view("CSINode")
+        self.csi_drivers: Mapping[str, CSIDriver] = self._view("CSIDriver")
         self.published: Mapping[str, ResourceSlice] = self._view("ResourceSlice")
         self.unreadable: Mapping[str, Unreadable] = self._holdings.unreadable
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dra_operator.model import NodeSelectorRequirement, NodeSelectorTerm, Pod
 
     from .neighbours import Neighbours
+    from .storage import StorageIndex
 
 ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 -- compared with, never bound to
 
@@ -82,10 +83,12 @@ class UsageIndex:
 
     Args:
         neighbours: is told of every pod that comes to a node or leaves it.
+        storage: the same.
     """
 
-    def __init__(self, neighbours: Neighbours) -> None:
+    def __init__(self, neighbours: Neighbours, storage: StorageIndex) -> None:
         self._neighbours = neighbours
+        self._storage = storage
         self._pods: dict[str, Pod] = {}
         self._placed: dict[str, str] = {}
         self._node_of: dict[str, str] = {}
@@ -169,6 +172,7 @@ class UsageIndex:
             self._node_of[pod.uid] = node_name
             self._nodes.setdefault(node_name, _Tally()).add(pod)
             self._neighbours.put(pod, node_name, is_bound=bool(pod.spec.node_name))
+            self._storage.put(pod, node_name)
             self._tell(node_name)
         elif pod.status.nominated_node_name:
             self._nominated.setdefault(pod.status.nominated_node_name, {})[pod.uid] = pod
@@ -182,6 +186,7 @@ class UsageIndex:
         node_name = self._node_of.pop(pod_uid, "")
         if node_name:
             self._neighbours.drop(pod_uid)
+            self._storage.drop(pod_uid)
             if self._nodes[node_name].remove(pod_uid):
                 del self._nodes[node_name]
             self._tell(node_name)

@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from dra_operator.cluster import claim_keys, freed_devices, pinned_node, pod_requests, rules_changed
+from dra_operator.cluster import (
+    claim_keys,
+    freed_devices,
+    pinned_node,
+    pod_requests,
+    rules_changed,
+    volume_claim_keys,
+)
 from dra_operator.errors import ApiConflict, ApiError, ApiForbidden, ApiInvalid, ApiNotFound
 from dra_operator.explain import explain
 from dra_operator.logfields import fields, note
@@ -93,6 +100,19 @@ RELEASED = (
 HELPFUL = frozenset({"DeviceClass", "DeviceTaintRule", "ResourceSlice"})
 """Kinds of which any change may help a pod that waits; of an AllocationPolicy, only another spec does."""
 
+STORAGE = frozenset(
+    {
+        "CSIDriver",
+        "CSINode",
+        "CSIStorageCapacity",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "StorageClass",
+        "VolumeAttachment",
+    }
+)
+"""Kinds of which any change may help a pod that waits and has volumes by claim, and no other."""
+
 
 class AllocationController:
     """Serves gated pods, pods that name us as their scheduler, and bound ones whose claims nobody has allocated (cp I-28).
@@ -117,6 +137,7 @@ class AllocationController:
         self._readiness = readiness
         self._waking: Timer | None = None
         self._waking_neighbours: Timer | None = None
+        self._waking_for_volumes: Timer | None = None
         self._first_priority: int | None = None
         self._attempts: Counter[str] = Counter()
         self._scheduled = PodScheduled(parts.access, parts.clock)
@@ -145,6 +166,8 @@ class AllocationController:
             self._claim_changed(change, subject.key)
         elif isinstance(subject, Namespace):
             self._wake_neighbours()
+        elif change.kind in STORAGE:
+            self._wake_for_volumes()
         elif change.kind in HELPFUL or rules_changed(change) or _node_matters(change):
             self.wake()
 
@@ -173,6 +196,11 @@ class AllocationController:
         self._failures.neighbours_changed()
         if self._waking_neighbours is None:
             self._waking_neighbours = self._parts.clock.call_later(BATCH, self._wake_neighbours_now)
+
+    def _wake_for_volumes(self) -> None:
+        """Volumes, or what is known of them, are others: look again, soon, at those of the waiting pods that have some."""
+        if self._waking is None and self._waking_for_volumes is None:
+            self._waking_for_volumes = self._parts.clock.call_later(BATCH, self._wake_for_volumes_now)
 
     async def reconcile(self, pod_key: str) -> None:
         """One pass over a pod.
@@ -571,6 +599,11 @@ class AllocationController:
     def _wake_neighbours_now(self) -> None:
         self._waking_neighbours = None
         self._look_at(self.waiting.minding_neighbours())
+
+    def _wake_for_volumes_now(self) -> None:
+        self._waking_for_volumes = None
+        pods = (self._cluster.pods.get(key) for key in self.waiting)
+        self._look_at([pod.key for pod in pods if pod is not None and volume_claim_keys(pod)])
 
     def _look_at(self, keys: Iterable[str]) -> None:
         """Have waiting pods looked at again."""

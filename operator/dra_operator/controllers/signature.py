@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from dra_operator.cluster import volume_claim_keys
 from dra_operator.model import to_object
 
 if TYPE_CHECKING:
@@ -19,14 +20,16 @@ if TYPE_CHECKING:
 def signature(pod: Pod, work: Allocate, *, by_labels: bool = False) -> bytes:
     """Equal for pods that only differ in names; empty for pods that are like no other.
 
-    Pods with an allocated claim, or bound or nominated to a node, have something of their own; so are those that devices failed.
+    Pods with an allocated claim, with volumes by claim, or bound or nominated to a node, have something of their own; so are those that
+    devices failed.
 
     Args:
         pod: the pod.
         work: what is to be allocated for it.
         by_labels: whether its labels count: pods on nodes keep others off by them. Those of pods with constraints on other pods always do.
     """
-    if work.allocated or work.bound_node or work.avoid or pod.status.nominated_node_name:
+    is_own = work.allocated or work.bound_node or work.avoid or pod.status.nominated_node_name
+    if is_own or volume_claim_keys(pod):
         return b""
     spec = msgspec.structs.replace(pod.spec, resource_claims=())
     sides = [[_plain(claim.spec) for claim in claims] for claims in (work.ours, work.theirs)]

@@ -45,6 +45,7 @@ _STEPS: Final = {
     Cause.CLAIM: "delete the claim that is allocated elsewhere, or let the pod use devices of the same node",
     Cause.POD: "change the pod's tolerations, node selector or affinity",
     Cause.KUBELET: "take the feature out of the pod's spec, or add nodes that name it in status.declaredFeatures",
+    Cause.VOLUMES: "add nodes or devices where the pod's volumes are, or give it other volumes: the nodes with its devices cannot reach them",
     Cause.NEIGHBOURS: "label the nodes with the topologyKey that the pod's affinity or topologySpreadConstraints name, or take those out of "
     "the pod",
     Cause.ROOM: "lower the pod's resource requests or host ports, or add larger nodes",
@@ -55,13 +56,14 @@ _STEPS: Final = {
 }
 """Advice by cause when waiting does not help; the cause that is nearest to a solution comes first."""
 
-_OF_THE_POD: Final = frozenset({Cause.POD, Cause.KUBELET, Cause.NEIGHBOURS, Cause.ROOM})
+_OF_THE_POD: Final = frozenset({Cause.POD, Cause.KUBELET, Cause.VOLUMES, Cause.NEIGHBOURS, Cause.ROOM})
 """Causes that have nothing to do with devices: none of them is nearer to a solution than the other."""
 
 _FREEING: Final = {
     Cause.DEVICES: "to go on at once, end a pod that holds such devices or add some",
     Cause.COMBINATION: "to go on at once, loosen the claim's constraints or free more devices",
     Cause.CLAIM: "to go on at once, end the pods that use the claim which is allocated elsewhere, or use another claim",
+    Cause.VOLUMES: "to go on at once, free or add volumes where the pod can run",
     Cause.NEIGHBOURS: "to go on at once, loosen the affinity or topologySpreadConstraints of the pod, end the pods that keep it off, or add "
     "nodes",
     Cause.ROOM: "to go on at once, free resources on those nodes",

@@ -14,6 +14,7 @@ Feed = Literal["stream", "kopf", "none"]
 """`stream`: our own list and watch. `kopf`: `kopf.on.event` and the sync guard. `none`: only ever written."""
 
 DRA_GROUP = "resource.k8s.io"
+STORAGE_GROUP = "storage.k8s.io"
 
 _OLD_CONTROL_PLANE = (
     "Kubernetes 1.34 and later serve it by default; before that, start kube-apiserver with "
@@ -90,6 +91,13 @@ KINDS: dict[str, Kind] = {
         Kind("Pod", "", "v1", "pods", feed="stream"),
         Kind("Node", "", "v1", "nodes", namespaced=False, feed="stream"),
         Kind("Namespace", "", "v1", "namespaces", namespaced=False, feed="stream"),
+        Kind("PersistentVolumeClaim", "", "v1", "persistentvolumeclaims", feed="stream"),
+        Kind("PersistentVolume", "", "v1", "persistentvolumes", namespaced=False, feed="stream"),
+        Kind("StorageClass", STORAGE_GROUP, "v1", "storageclasses", namespaced=False, feed="stream"),
+        Kind("CSINode", STORAGE_GROUP, "v1", "csinodes", namespaced=False, feed="stream"),
+        Kind("CSIDriver", STORAGE_GROUP, "v1", "csidrivers", namespaced=False, feed="stream"),
+        Kind("CSIStorageCapacity", STORAGE_GROUP, "v1", "csistoragecapacities", feed="stream"),
+        Kind("VolumeAttachment", STORAGE_GROUP, "v1", "volumeattachments", namespaced=False, feed="stream"),
         Kind(
             "ResourceSlice",
             DRA_GROUP,

@@ -21,21 +21,37 @@ from .nodes import Node
 from .podgroups import PodGroup
 from .pods import Pod
 from .policy import AllocationPolicy
+from .volumes import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 
 if TYPE_CHECKING:
     from .meta import Value
 
 KINDS: dict[str, type[Value]] = {
     "AllocationPolicy": AllocationPolicy,
+    "CSIDriver": CSIDriver,
+    "CSINode": CSINode,
+    "CSIStorageCapacity": CSIStorageCapacity,
     "DeviceClass": DeviceClass,
     "DeviceTaintRule": DeviceTaintRule,
     "Namespace": Namespace,
     "Node": Node,
+    "PersistentVolume": PersistentVolume,
+    "PersistentVolumeClaim": PersistentVolumeClaim,
     "Pod": Pod,
     "PodGroup": PodGroup,
     "ResourceClaim": ResourceClaim,
     "ResourceClaimTemplate": ResourceClaimTemplate,
     "ResourceSlice": ResourceSlice,
+    "StorageClass": StorageClass,
+    "VolumeAttachment": VolumeAttachment,
 }
 """Kind → its value type. All of `resource.k8s.io/v1`, core/v1 and our own v1alpha1; PodGroups in any version."""
 

@@ -7,7 +7,7 @@ import msgspec
 from dra_operator.quantity import Quantity
 
 from .labels import LabelSelector
-from .meta import Condition, JsonObject, ObjectMeta, Value
+from .meta import Condition, ObjectMeta, Value
 from .nodes import NodeSelector, NodeSelectorTerm, Toleration
 
 SCHEDULER_NAME = "dra-operator"
@@ -153,12 +153,55 @@ class PersistentVolumeClaimSource(Value, frozen=True):
     claim_name: str = ""
 
 
+class EphemeralVolumeSource(Value, frozen=True):
+    """A volume by a claim that is made for the pod, named after pod and volume; the claim tells what it is."""
+
+
+class GCEPersistentDiskVolumeSource(Value, frozen=True):
+    """A disk by name."""
+
+    pd_name: str = ""
+    read_only: bool = False
+
+
+class AWSElasticBlockStoreVolumeSource(Value, frozen=True):
+    """A volume by id."""
+
+    volume_id: str = msgspec.field(default="", name="volumeID")
+
+
+class ISCSIVolumeSource(Value, frozen=True):
+    """A target by its qualified name."""
+
+    iqn: str = ""
+    read_only: bool = False
+
+
+class RBDVolumeSource(Value, frozen=True):
+    """An image in a pool of a Ceph cluster."""
+
+    monitors: tuple[str, ...] = ()
+    pool: str = "rbd"
+    image: str = ""
+    read_only: bool = False
+
+
 class Volume(Value, frozen=True):
-    """A volume; those that can bind the pod to a node are told apart."""
+    """A volume; those that can bind the pod to a node, or keep it off one, are told apart."""
 
     name: str = ""
     persistent_volume_claim: PersistentVolumeClaimSource | None = None
-    ephemeral: JsonObject | None = None
+    ephemeral: EphemeralVolumeSource | None = None
+    gce_persistent_disk: GCEPersistentDiskVolumeSource | None = None
+    aws_elastic_block_store: AWSElasticBlockStoreVolumeSource | None = None
+    iscsi: ISCSIVolumeSource | None = None
+    rbd: RBDVolumeSource | None = None
+
+    @property
+    def is_disk(self) -> bool:
+        """Whether pods on one node may conflict over it."""
+        disks = (self.gce_persistent_disk, self.aws_elastic_block_store, self.iscsi, self.rbd)
+        return any(disk is not None for disk in disks)
 
 
 class PodSchedulingGroup(Value, frozen=True):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from .affinity import inter_pod_affinity
 from .declared import declared_features
 from .spread import topology_spread
+from .volumes import volume_filters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,12 +37,13 @@ class Filter(Protocol):
 
 def prepare(pod: Pod, cluster: Cluster) -> tuple[Filter, ...]:
     """The filters that have something to say about a pod, in kube-scheduler's order: volumes, topology spread, inter-pod affinity, features."""
+    volumes = volume_filters(pod, cluster) if pod.spec.volumes else ()
     found: tuple[Filter | None, ...] = (
         topology_spread(pod, cluster),
         inter_pod_affinity(pod, cluster),
         declared_features(pod),
     )
-    return tuple(item for item in found if item is not None)
+    return (*volumes, *(item for item in found if item is not None))
 
 
 def first_reason(filters: Sequence[Filter], node: Node) -> NodeReason | None:

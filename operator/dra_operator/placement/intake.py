@@ -13,12 +13,13 @@ from dra_operator.cluster import Resolution, group_key, is_reserved
 from dra_operator.model import GATE, SCHEDULER_NAME
 
 from .bound import RUNNING, elsewhere, unserved
-from .constraints import refusal, unevaluated_fields
 from .entries import group_unknown, hindrance, node_unknown
 from .faults import class_missing, forms
 from .gates import other_gates
 from .outcomes import Allocate, Ignore, Refuse, Release, Wait
 from .ownership import Side
+from .unboundvolumes import unbound_volumes
+from .volumeclaims import hindrance as volume_hindrance
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -148,14 +149,15 @@ class Intake:
         )
 
     def _held(self, pod: Pod, found: _Sorted) -> Wait | Refuse | None:
-        fields = unevaluated_fields(pod)
-        if fields:
-            return Refuse("ConstraintNotEvaluated", refusal(pod, fields))
+        unbound = unbound_volumes(pod, self._cluster)
+        if unbound is not None:
+            return unbound
         waiters = () if self._replace else found.ours
         return (
             self._in_flight(pod, (*found.ours, *found.theirs))
             or self._full(pod, found.allocated)
             or self._strangers(pod, waiters)
+            or volume_hindrance(pod, self._cluster)
         )
 
     def _in_flight(self, pod: Pod, claims: Iterable[ResourceClaim]) -> Wait | None:

@@ -178,6 +178,9 @@ class Cause(Enum):
     NEIGHBOURS = "neighbours"
     """Affinity or spread: the pods that run there, or do not."""
 
+    VOLUMES = "volumes"
+    """Its volumes are, or can be had, elsewhere only."""
+
     ROOM = "room"
     """Resources, pod count or host ports."""
 

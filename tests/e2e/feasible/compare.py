@@ -19,10 +19,10 @@ from .worlds import world
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from .base import World
     from .oracle import Answers
-    from .worlds import World
 
-_AMOUNT = re.compile(r"\{.*?\}|claim \S+")
+_NAMES = re.compile(r"\{.*?\}|\"[^\"]*\"|\[\d+\]|\S+-\d+[-\w]*|\bgone\b|\bnowhere\b")
 """What differs between equal reasons."""
 
 
@@ -57,7 +57,7 @@ class Comparison:
                 elif theirs:
                     self.passed += 1
                 else:
-                    self.refused[_AMOUNT.sub("…", reason)] += 1
+                    self.refused[_NAMES.sub("…", reason)] += 1
 
     def _differ(self, where: str, reason: str, message: str, spec: str) -> None:
         ours = (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .worlds import World
+    from .base import World
 
 Object = dict[str, Any]
 

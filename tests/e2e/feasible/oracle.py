@@ -13,22 +13,30 @@ from tests.e2e.harness.components import CONTROLLER_MANAGER, KWOK, SCHEDULER, Op
 from tests.e2e.harness.rawapi import SteadyRawApi
 from tests.e2e.harness.waiting import wait_until
 
-from .worlds import NAMESPACE, TERMINATING
+from .base import NAMESPACE, TERMINATING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tests.e2e.harness.cluster import ControlPlane
 
+    from .base import World
     from .extender import Extender
-    from .worlds import World
 
 Object = dict[str, Any]
 
 _DRA = "/apis/resource.k8s.io/v1"
+_STORAGE = "/apis/storage.k8s.io/v1"
 COLLECTIONS: dict[str, str] = {
     "DeviceClass": f"{_DRA}/deviceclasses",
     "Node": "/api/v1/nodes",
+    "StorageClass": f"{_STORAGE}/storageclasses",
+    "CSIDriver": f"{_STORAGE}/csidrivers",
+    "CSINode": f"{_STORAGE}/csinodes",
+    "CSIStorageCapacity": f"{_STORAGE}/namespaces/{NAMESPACE}/csistoragecapacities",
+    "PersistentVolume": "/api/v1/persistentvolumes",
+    "VolumeAttachment": f"{_STORAGE}/volumeattachments",
+    "PersistentVolumeClaim": f"/api/v1/namespaces/{NAMESPACE}/persistentvolumeclaims",
     "ResourceClaim": f"{_DRA}/namespaces/{NAMESPACE}/resourceclaims",
     "Pod": f"/api/v1/namespaces/{NAMESPACE}/pods",
 }
@@ -37,8 +45,8 @@ COLLECTIONS: dict[str, str] = {
 READ_ONLY = {"Namespace": "/api/v1/namespaces"}
 """What is there without our doing, and stays."""
 
-WITHOUT_STATUS = frozenset({"DeviceClass", "Node"})
-"""Kinds whose status is taken when they are created, or that have none."""
+WITH_STATUS = frozenset({"PersistentVolume", "PersistentVolumeClaim", "Pod", "ResourceClaim"})
+"""Kinds whose status is written after their creation."""
 
 
 def plane_options(extender: Extender) -> Options:
@@ -83,7 +91,10 @@ class Oracle:
             RawApiError: the API server refused an object: the world is wrong.
         """
         try:
-            for item in (*world.objects, *world.pods):
+            uids = {item["metadata"]["name"]: self._write(item) for item in (*world.objects, *world.pods)}
+            for item in world.owned:
+                for owner in item["metadata"]["ownerReferences"]:
+                    owner["uid"] = uids[owner["name"]]
                 self._write(item)
             objects = {kind: self._items(path) for kind, path in (READ_ONLY | COLLECTIONS).items()}
             self._plane.start_component(SCHEDULER)
@@ -101,14 +112,16 @@ class Oracle:
         """Ends its connection."""
         self._api.close()
 
-    def _write(self, item: Object) -> None:
+    def _write(self, item: Object) -> str:
+        """Creates an object as it is, status and all. Returns: its uid."""
         metadata = item["metadata"]
-        self._api.post(_collection(item), item)
+        created = self._api.post(_collection(item), item)
         path = f"{_collection(item)}/{metadata['name']}"
-        if item["kind"] not in WITHOUT_STATUS and item.get("status"):
+        if item["kind"] in WITH_STATUS and item.get("status"):
             self._api.patch(f"{path}/status", {"status": item["status"]})
         if TERMINATING in metadata.get("annotations", {}):
             self._api.delete(path)
+        return str(created["metadata"]["uid"])
 
     def _items(self, path: str) -> list[Object]:
         found: list[Object] = self._api.get(path)["items"]
@@ -125,7 +138,11 @@ class Oracle:
         return found
 
     def _clear(self) -> None:
+        """Deletes everything; what a finalizer holds is let go first."""
         for path in reversed(tuple(COLLECTIONS.values())):
+            for item in self._items(path):
+                if item["metadata"].get("finalizers"):
+                    self._api.patch(f"{path}/{item['metadata']['name']}", {"metadata": {"finalizers": None}})
             self._api.delete(path, {"gracePeriodSeconds": 0})
 
 

@@ -8,9 +8,12 @@ from dra_operator.cluster import Cluster
 from dra_operator.model import KINDS, Pod, from_object
 from dra_operator.placement.checks import NodeChecks
 from dra_operator.placement.resources import dra_resource_names
+from dra_operator.placement.volumeclaims import hindrance
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from dra_operator.placement.nodes import NodeReason
 
 
 def reasons(
@@ -39,8 +42,15 @@ def _reasons(cluster: Cluster, pods: Iterable[Pod]) -> dict[str, dict[str, str]]
     for pod in pods:
         claims = [entry.claim for entry in cluster.claims_of_pod(pod) if entry.claim is not None]
         checks = NodeChecks(pod, cluster, resources, claims)
+        held = hindrance(pod, cluster)
         found[pod.metadata.name] = {
-            name: reason.text if (reason := checks.claims_reason(node) or checks.reason(node)) else ""
+            name: held.message
+            if held is not None
+            else _text(checks.claims_reason(node) or checks.reason(node))
             for name, node in cluster.nodes.items()
         }
     return found
+
+
+def _text(reason: NodeReason | None) -> str:
+    return reason.text if reason is not None else ""

@@ -7,58 +7,19 @@ have to meet.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tests.e2e.harness.objects import claim, device_class, exactly, node, pod
 
+from .base import APPS, BOUND, CLASS, DRIVER, NAMESPACE, NODES, PODS, TERMINATING, ZONE, ZONES, World
 from .neighbours import bound_resize, pod_affinity, pod_anti_affinity, pod_spread
+from .volumes import STORAGE, bound_volumes, pod_volumes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-Object = dict[str, Any]
-
-NAMESPACE = "default"
-ZONE = "topology.kubernetes.io/zone"
-ZONES = ("a", "b", "c")
-APPS = ("web", "db", "batch")
-CLASS = "gpu"
-DRIVER = "gpu.example.com"
-
-NODES = 8
-BOUND = 20
-PODS = 80
-
-
-@dataclass
-class World:
-    """One cluster.
-
-    Attributes:
-        dice: the one source of chance.
-        objects: everything but pods that wait, in an order in which they can be created. Pods among them are bound.
-        pods: those to be placed; their names say nothing.
-    """
-
-    dice: Random
-    objects: list[Object] = field(default_factory=list)
-    pods: list[Object] = field(default_factory=list)
-
-    def chance(self, share: float) -> bool:
-        """True in that share of all cases."""
-        return self.dice.random() < share
-
-    def some(self, values: Sequence[str], least: int = 1) -> list[str]:
-        """A few of the values, in their order."""
-        chosen = self.dice.sample(values, self.dice.randint(least, len(values)))
-        return [value for value in values if value in chosen]
-
-    def named(self, kind: str) -> list[str]:
-        """Names of the objects of a kind."""
-        return [item["metadata"]["name"] for item in self.objects if item["kind"] == kind]
+    from .base import Object, Trait
 
 
 def world(seed: int) -> World:
@@ -258,10 +219,6 @@ def bound_state(of: World, item: Object) -> None:
         item["metadata"]["annotations"] = {TERMINATING: ""}
 
 
-TERMINATING = "example.com/terminating"
-"""The annotation of pods that are deleted after their creation, and stay for want of a kubelet."""
-
-
 # --------------------------------------------------------------------------- claims
 
 
@@ -295,15 +252,14 @@ def pod_claims(of: World, item: Object) -> None:
         _resources(item)["claims"] = [{"name": "gpu"}]
 
 
-Trait = Callable[[World, Object], None]
-
 NODE_TRAITS: Sequence[Trait] = (node_labels, node_room, node_taints)
-WORLD_TRAITS: Sequence[Callable[[World], None]] = (claims,)
+WORLD_TRAITS: Sequence[Callable[[World], None]] = (claims, *STORAGE)
 BOUND_TRAITS: Sequence[Trait] = (
     pod_labels,
     pod_requests,
     pod_ports,
     pod_anti_affinity,
+    bound_volumes,
     bound_state,
     bound_resize,
 )
@@ -319,4 +275,5 @@ POD_TRAITS: Sequence[Trait] = (
     pod_affinity,
     pod_anti_affinity,
     pod_spread,
+    pod_volumes,
 )

@@ -14,7 +14,8 @@ from dra_operator.model import metadata_of
 
 from .scripted import Reply, Scripted
 
-CORE = ["pods", "pods/status", "nodes", "namespaces", "events"]
+CORE = ["pods", "pods/status", "nodes", "namespaces", "events", "persistentvolumeclaims", "persistentvolumes"]
+STORAGE = ["storageclasses", "csinodes", "csidrivers", "csistoragecapacities", "volumeattachments"]
 DRA = ["resourceslices", "resourceclaims", "resourceclaims/status", "resourceclaimtemplates", "deviceclasses"]
 
 
@@ -28,6 +29,7 @@ def serve(
     server.on("GET", "/version", Reply({"gitVersion": "v1.37.2"} if told is None else told))
     server.on("GET", "/api/v1", resources(*CORE))
     server.on("GET", "/apis/coordination.k8s.io/v1", resources("leases"))
+    server.on("GET", "/apis/storage.k8s.io/v1", resources(*STORAGE))
     if dra is not None:
         server.on("GET", "/apis/resource.k8s.io/v1", resources(*dra))
     if ours is not None:

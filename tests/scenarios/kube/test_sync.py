@@ -190,6 +190,13 @@ def test_every_kind_of_the_model_has_one_feed() -> None:
         "Pod",
         "Node",
         "Namespace",
+        "PersistentVolumeClaim",
+        "PersistentVolume",
+        "StorageClass",
+        "CSINode",
+        "CSIDriver",
+        "CSIStorageCapacity",
+        "VolumeAttachment",
         "ResourceSlice",
         "PodGroup",
     ]

@@ -125,15 +125,6 @@ async def test_a_claim_that_mixes_our_pools_with_others_is_refused_with_a_reason
         assert (here.is_gated("web"), here.devices()) == (True, {})
 
 
-async def test_constraints_that_are_not_evaluated_leave_the_pod_alone_with_a_reason() -> None:
-    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
-    async with world("claims", objects=CLUSTER) as here:
-        here.add(pod("web", by_template("gpu"), volumes=volumes))
-        await here.until(lambda: here.messages("ConstraintNotEvaluated", "web"))
-        assert "spec.volumes[0]" in here.messages("ConstraintNotEvaluated", "web")[0]
-        assert here.is_gated("web")
-
-
 def of_app(app: str, made: Obj) -> Obj:
     made["metadata"]["labels"] = {"app": app}
     return made

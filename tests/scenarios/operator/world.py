@@ -225,25 +225,16 @@ class World:
         """Uid and version of what the server has and the operator's model has not, or the other way about."""
         assert self.operator is not None
         cluster = self.operator.cluster
-        views = {
-            "AllocationPolicy": cluster.policies.values(),
-            "DeviceClass": cluster.classes.values(),
-            "DeviceTaintRule": cluster.taint_rules.values(),
-            "Node": cluster.nodes.values(),
-            "Namespace": cluster.namespaces.values(),
-            "Pod": cluster.pods.values(),
-            "PodGroup": cluster.pod_groups.values(),
-            "ResourceClaim": cluster.claims.values(),
-            "ResourceClaimTemplate": cluster.templates.values(),
-            "ResourceSlice": cluster.slices.all(),
-        }
         found: set[tuple[str, str]] = set()
         for name, kind in self.operator.served.kinds.items():
             if kind.feed == "none":
                 continue
             stored = (obj["metadata"] for obj in self.server.objects(kind.plural, kind.group))
             has = {(meta["uid"], meta["resourceVersion"]) for meta in stored}
-            found |= has ^ {(meta.uid, meta.resource_version) for meta in map(metadata_of, views[name])}
+            found |= has ^ {
+                (meta.uid, meta.resource_version)
+                for meta in map(metadata_of, cluster._stores[name].objects.values())
+            }
         return found
 
     @property

@@ -244,6 +244,11 @@ def test_each_kind_is_kept_apart(cluster: Watched) -> None:
         cluster.apply("ADDED", obj)
 
     views = (
+        cluster.volume_claims,
+        cluster.volumes,
+        cluster.storage_classes,
+        cluster.csi_nodes,
+        cluster.csi_drivers,
         cluster.claims,
         cluster.pods,
         cluster.pod_groups,
@@ -255,7 +260,9 @@ def test_each_kind_is_kept_apart(cluster: Watched) -> None:
         cluster.policies,
         cluster.published,
     )
-    assert sorted(type(view["same"]).__name__ for view in views) == sorted(KINDS)
+    indexed = (cluster.storage.capacities_of_class(""), cluster.storage.attachments(""))
+    found = [view["same"] for view in views] + [items[0] for items in indexed]
+    assert sorted(type(item).__name__ for item in found) == sorted(KINDS)
 
 
 def test_the_mappings_are_read_only(cluster: Watched) -> None:

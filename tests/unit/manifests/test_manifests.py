@@ -49,6 +49,14 @@ RIGHTS = {
     ("resource.k8s.io", "deviceclasses"): {*FOLLOW},
     ("", "nodes"): {*FOLLOW},
     ("", "namespaces"): {*FOLLOW},
+    # Where the volumes of pods are.
+    ("", "persistentvolumeclaims"): {*FOLLOW},
+    ("", "persistentvolumes"): {*FOLLOW},
+    ("storage.k8s.io", "storageclasses"): {*FOLLOW},
+    ("storage.k8s.io", "csinodes"): {*FOLLOW},
+    ("storage.k8s.io", "csidrivers"): {*FOLLOW},
+    ("storage.k8s.io", "csistoragecapacities"): {*FOLLOW},
+    ("storage.k8s.io", "volumeattachments"): {*FOLLOW},
     ("scheduling.k8s.io", "podgroups"): {*FOLLOW},
     # Marks on claims; what is written is read again by name after a conflict.
     ("resource.k8s.io", "resourceclaims"): {*READ, "patch"},

@@ -486,50 +486,6 @@ def test_two_entries_with_one_claim_count_once(cluster: Cluster) -> None:
 # --- constraints that are not evaluated
 
 
-@pytest.mark.parametrize(
-    ("spec", "field", "step"),
-    [
-        (
-            {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "x"}}]},
-            "spec.volumes[0].persistentVolumeClaim",
-            "a volume that binds it to no node, such as emptyDir, in place of each claim",
-        ),
-        (
-            {"volumes": [{"name": "v", "ephemeral": {}}]},
-            "spec.volumes[0].ephemeral",
-            "a volume that binds it to no node, such as emptyDir, in place of each claim",
-        ),
-    ],
-)
-def test_a_pod_with_a_constraint_that_we_do_not_evaluate_is_left_alone(
-    cluster: Cluster, spec: dict[str, Any], field: str, step: str
-) -> None:
-    """Cp I-27."""
-    cluster.apply("ADDED", claim("c"))
-
-    found = placer(cluster).classify(pod("p", "c", **spec))
-
-    assert isinstance(found, Refuse)
-    assert found.reason == "ConstraintNotEvaluated"
-    assert found.message.startswith(f"{field} must hold on the node that is chosen")
-    assert (
-        f"Recreate the pod with {step}, or ask for devices of a pool that no AllocationPolicy owns"
-        in found.message
-    )
-    assert "pin the pod" not in found.message
-
-
-def test_a_pod_with_several_such_constraints_is_told_what_helps_once(cluster: Cluster) -> None:
-    cluster.apply("ADDED", claim("c"))
-    volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in "ab"]
-
-    found = placer(cluster).classify(pod("p", "c", volumes=volumes))
-
-    assert isinstance(found, Refuse)
-    step = "a volume that binds it to no node, such as emptyDir, in place of each claim"
-    assert f"Recreate the pod with {step}, or ask" in found.message
-
-
 def test_preferences_do_not_stop_us(cluster: Cluster) -> None:
     wanted = claim("c")
     cluster.apply("ADDED", wanted)
@@ -542,7 +498,7 @@ def test_preferences_do_not_stop_us(cluster: Cluster) -> None:
     assert placer(cluster).classify(pod("p", "c", **spec)) == Allocate(ours=(wanted,))
 
 
-def test_a_constraint_that_we_do_not_evaluate_does_not_hold_a_pod_that_needs_nothing_of_ours(
+def test_a_missing_volume_does_not_hold_a_pod_that_needs_nothing_of_ours(
     cluster: Cluster,
 ) -> None:
     cluster.apply("ADDED", claim("c", exactly("nic", "nic")))
@@ -617,15 +573,6 @@ def test_a_claim_that_asks_for_nothing_is_ours_as_nobody_else_looks_at_the_pod(c
 
     assert placer(cluster).classify(pod("p", "empty")) == Release()
     assert placer(cluster).classify(ours("p", "empty")) == Allocate(ours=(empty,))
-
-
-def test_what_is_not_evaluated_keeps_it_with_the_way_out(cluster: Cluster) -> None:
-    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "x"}}]
-    answer = placer(cluster).classify(ours(volumes=volumes))
-
-    assert isinstance(answer, Refuse)
-    assert answer.reason == "ConstraintNotEvaluated"
-    assert "leave spec.schedulerName out" in answer.message
 
 
 def test_a_bound_pod_of_our_name_is_a_bound_pod_to_those_that_share_its_claim(cluster: Cluster) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dra_operator.testing.fakeapi.objects import Obj, Resource
 
 DRA = "resource.k8s.io"
+STORAGE = "storage.k8s.io"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,13 @@ BUILTIN: tuple[Kind, ...] = (
     Kind(DRA, "v1", "resourceclaims", "ResourceClaim", status=True, returns_deleted=True, shows_empty_status=True),
     Kind(DRA, "v1", "resourceclaimtemplates", "ResourceClaimTemplate", returns_deleted=True),
     _cluster(DRA, "v1", "resourceslices", "ResourceSlice", generation=True, returns_deleted=True),
+    Kind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", status=True, returns_deleted=True, short_names=("pvc",)),
+    _cluster("", "v1", "persistentvolumes", "PersistentVolume", status=True, returns_deleted=True, short_names=("pv",)),
+    _cluster(STORAGE, "v1", "storageclasses", "StorageClass", returns_deleted=True, short_names=("sc",)),
+    _cluster(STORAGE, "v1", "csinodes", "CSINode", returns_deleted=True),
+    _cluster(STORAGE, "v1", "csidrivers", "CSIDriver", returns_deleted=True),
+    Kind(STORAGE, "v1", "csistoragecapacities", "CSIStorageCapacity"),
+    _cluster(STORAGE, "v1", "volumeattachments", "VolumeAttachment", status=True, returns_deleted=True),
     Kind("coordination.k8s.io", "v1", "leases", "Lease"),
     _cluster(
         "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", status=True,

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from dra_operator.testing.fakeapi import schemarules, schemas
 from dra_operator.testing.fakeapi.failures import Cause
-from dra_operator.testing.fakeapi.kinds import DRA, Kind
+from dra_operator.testing.fakeapi.kinds import DRA, STORAGE, Kind
 from dra_operator.testing.fakeapi.objects import Obj, dicts, dig
 from dra_operator.testing.fakeapi.rules import (
     claims,
@@ -22,6 +22,7 @@ from dra_operator.testing.fakeapi.rules import (
     poddefaults,
     podgroups,
     pods,
+    volumes,
 )
 
 Defaults = Callable[[Obj, datetime], None]
@@ -120,6 +121,11 @@ STRATEGIES: Mapping[tuple[str, str], Strategy] = {
         check_update=_check_rule_update,
         needs_version=True,
     ),
+    ("", "PersistentVolumeClaim"): Strategy(
+        on_create=volumes.default_claim, check_create=volumes.check_claim
+    ),
+    ("", "PersistentVolume"): Strategy(on_create=volumes.default_volume),
+    (STORAGE, "StorageClass"): Strategy(on_create=volumes.default_class, check_create=volumes.check_class),
     ("coordination.k8s.io", "Lease"): Strategy(
         check_create=others.check_lease, check_update=others.check_lease_update, needs_version=True
     ),
