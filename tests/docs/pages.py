@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from . import inputs, metrics, settings
+from . import inputs, metrics, rules, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,5 +15,6 @@ DOCS: Final = Path(__file__).parents[2] / "docs"
 PAGES: Final[dict[str, Callable[[], str]]] = {
     "metrics.md": metrics.page,
     "real-manifests.md": inputs.page,
+    "rules.md": rules.page,
     "settings.md": settings.page,
 }

@@ -45,7 +45,7 @@ def stock(ungated: Workspace) -> Fleet:
     return made
 
 
-def test_ungated_pod_is_served_by_kube_scheduler_from_its_own_pool(stock: Fleet) -> None:
+def test_i18_ungated_pod_is_served_by_kube_scheduler_from_its_own_pool(stock: Fleet) -> None:
     stock.workspace.apply(pod("train", templates={"nic": "one-nic"}))
 
     (served,) = stock.running("train")
@@ -55,7 +55,7 @@ def test_ungated_pod_is_served_by_kube_scheduler_from_its_own_pool(stock: Fleet)
     assert written_by_us(stock, "resourceclaims") == {}
 
 
-def test_ungated_pod_is_refused_by_kube_scheduler_from_our_pool(stock: Fleet) -> None:
+def test_i13_i18_ungated_pod_is_refused_by_kube_scheduler_from_our_pool(stock: Fleet) -> None:
     """The DeviceTaintRule keeps it off, and we do not touch what does not come to us."""
     kubectl = stock.workspace.kubectl
     stock.workspace.apply(pod("train", templates={"gpu": "one-gpu"}))

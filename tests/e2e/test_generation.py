@@ -304,7 +304,7 @@ def test_bound_pod_gets_claim_allocation_and_reservation(fleet: Fleet) -> None:
     assert fleet.devices("fixed") == ONLY
 
 
-def test_pod_that_went_while_no_operator_ran(fleet: Fleet, generator: Generator) -> None:
+def test_c69_c88_i51_pod_that_went_while_no_operator_ran(fleet: Fleet, generator: Generator) -> None:
     """Nobody releases meanwhile; the next operator does, at its start (cp C-69)."""
     kubectl = fleet.workspace.kubectl
     fleet.workspace.apply(claim("mine", exactly("gpu", fleet.name("gpu"))), pod("a", claims={"gpu": "mine"}))

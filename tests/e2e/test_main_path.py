@@ -130,7 +130,7 @@ def test_pod_with_two_claims_and_three_requests(fleet: Fleet) -> None:
     assert fleet.devices("train") == {"a": ["gpu-0", "gpu-1"], "nic": ["nic-0"], "b": ["gpu-2"]}
 
 
-def test_prioritized_list_falls_to_its_second_choice(fleet: Fleet) -> None:
+def test_i8_prioritized_list_falls_to_its_second_choice(fleet: Fleet) -> None:
     """The result names the chosen alternative; the first one asks for what no device has (alloc R, KEP-4816)."""
     fleet.plain(1)
     fleet.own("gpu")

@@ -96,9 +96,16 @@ def _unusable(claim: Object | None, pod: Object, node: str) -> str | None:
         return "is not allocated"
     if not _fits(allocation.get("nodeSelector"), node):
         return "is allocated for another node"
-    if pod["metadata"]["uid"] not in _consumers(claim):
+    if pod["metadata"]["uid"] not in _consumers(claim) and not _is_of_group(claim, pod):
         return "is not reserved for it"
     return None
+
+
+def _is_of_group(claim: Object, pod: Object) -> bool:
+    """Whether the claim is reserved for the PodGroup of the pod."""
+    name = pod["spec"].get("schedulingGroup", {}).get("podGroupName")
+    consumers = claim.get("status", {}).get("reservedFor") or []
+    return any(item["resource"] == "podgroups" and item["name"] == name for item in consumers)
 
 
 def _fits(selector: Object | None, node: str) -> bool:
@@ -121,7 +128,12 @@ def _of_claim(claim: Object, pod_uids: set[str]) -> Iterator[str]:
     consumers = _consumers(claim)
     if not consumers:
         yield f"claim {_key(claim)} is allocated but reserved for nobody"
-    if stale := consumers - pod_uids:
+    of_pods = (
+        {item["uid"] for item in claim["status"]["reservedFor"] if item["resource"] == "pods"}
+        if consumers
+        else set()
+    )
+    if stale := of_pods - pod_uids:
         yield f"claim {_key(claim)} is reserved for pods that do not exist: {', '.join(sorted(stale))}"
 
 
