@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.e2e.crowd import TEMPLATE, until_running
-from tests.e2e.fleet import Fleet
+from tests.e2e.fleet import Fleet, is_running, messages
 from tests.e2e.harness.audit import holders, problems
-from tests.e2e.harness.objects import claim_template, device, exactly, pod
+from tests.e2e.harness.objects import claim, claim_template, device, exactly, pod
 from tests.e2e.harness.waiting import wait_until
 from tests.e2e.history import ClaimHistory
 
@@ -72,6 +72,12 @@ def tolerating(fleet: Fleet) -> dict[str, object]:
     return claim_template(TEMPLATE, exactly("gpu", fleet.name("gpu"), tolerations=[TOLERATION]))
 
 
+def results(found: dict[str, Any]) -> list[dict[str, str]]:
+    """What a claim holds."""
+    allocation = found.get("status", {}).get("allocation") or {"devices": {"results": []}}
+    return list(allocation["devices"]["results"])
+
+
 def held_twice(*workspaces: Workspace) -> dict[str, list[str]]:
     """Devices that several claims hold, with the keys of those claims."""
     found = [item for space in workspaces for item in space.kubectl.get_all("resourceclaims")]
@@ -103,3 +109,37 @@ def test_two_allocators_at_one_pool_are_found_out(managed: Workspace, ungated: W
         accept=lambda seen: {key for keys in twice.values() for key in keys} <= seen,
     )
     assert {key for keys in twice.values() for key in keys} <= told
+
+
+def test_what_another_allocator_takes_is_given_up_while_the_pod_waits(managed: Workspace) -> None:
+    """The pod is at its gate yet, as its device is being made ready: it gets another one."""
+    fleet, kubectl = Fleet.of(managed), managed.kubectl
+    fleet.plain(0)
+    conditions = {"bindingConditions": ["example.com/up"], "bindingFailureConditions": ["example.com/down"]}
+    fleet.publish("gpu", fleet.node(), [device(f"gpu-{number}") | conditions for number in range(2)])
+    fleet.own("gpu")
+    managed.apply(
+        claim_template(TEMPLATE, exactly("gpu", fleet.name("gpu"))),
+        claim("foreign", exactly("gpu", fleet.name("gpu"))),
+        *crowd(1, "ours"),
+    )
+    fleet.told("ours-000", "BindingConditionsPending")
+    assert fleet.devices("ours-000") == {"gpu": ["gpu-0"]}
+    (ours,) = (item for item in kubectl.get_all("resourceclaims") if item["metadata"]["name"] != "foreign")
+    kubectl.patch(
+        "resourceclaim",
+        "foreign",
+        {"status": {"allocation": ours["status"]["allocation"]}},
+        "--subresource=status",
+    )
+    kubectl.until(
+        "resourceclaim",
+        ours["metadata"]["name"],
+        lambda found: [result["device"] for result in results(found)] == ["gpu-1"],
+        "another device",
+    )
+    (told,) = messages(kubectl, "foreign", "ForeignAllocator")
+    assert "and kubectl-patch allocated it, by the field managers" in told
+    assert held_twice(managed) == {}
+    assert kubectl.get("resourceclaim", "foreign")["status"]["allocation"] == ours["status"]["allocation"]
+    assert not any(is_running(item) for item in kubectl.get_all("pods"))
