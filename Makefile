@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+E2E    ?= --numprocesses=2 --dist=loadfile
 CASES  ?= $(wildcard tests/conformance/cases/*.jsonl)
 STAMP  := $(VENV)/.installed
 LOCK   := uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url --no-annotate --python-version 3.11
@@ -49,7 +50,8 @@ e2e: setup ## contract suite and end-to-end tier on a real control plane (builds
 ifdef KEEP
 	$(BIN)/python -m tests.e2e.harness
 else
-	$(BIN)/pytest tests/e2e
+	$(BIN)/python -m tests.e2e.harness.build
+	$(BIN)/pytest tests/e2e $(E2E)
 	$(BIN)/python -m tests.e2e.harness.contract
 endif
 
