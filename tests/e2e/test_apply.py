@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     Obj = dict[str, Any]
 
 NAMESPACE = "dra-operator"
+REPLICAS = 2
 RELEASED = sorted(RELEASES.glob("*.yaml"))
 APPLY = ("apply", "--kustomize", str(MANIFESTS))
 
@@ -153,21 +154,29 @@ def live(kubectl: Kubectl, objects: list[Obj]) -> list[Obj]:
     return items
 
 
-def pod_of_this_version(kubectl: Kubectl) -> Obj:
-    """The only pod of the operator, once kube-controller-manager has made it; its events tell why it has not."""
+def pods_of_this_version(kubectl: Kubectl, count: int = REPLICAS) -> list[Obj]:
+    """The operator's pods of this version, once kube-controller-manager has made them; its events tell why it has not.
+
+    Nothing runs them here, so no more than the first of an update comes: the next one waits until that is ready.
+    """
     inside = kubectl.in_namespace(NAMESPACE)
 
     def seen() -> tuple[list[Obj], list[str]]:
         warnings = inside.get_all("events", "--field-selector=type=Warning")
-        return inside.get_all("pods"), [event["message"] for event in warnings]
+        pods = [pod for pod in inside.get_all("pods") if is_ours(pod)]
+        return pods, [event["message"] for event in warnings]
 
-    (pod,), _ = wait_until(seen, "one pod of this version", accept=lambda found: is_ours(found[0]))
-    return pod
+    pods, _ = wait_until(seen, f"{count} pods of this version", accept=lambda found: len(found[0]) == count)
+    return pods
 
 
-def is_ours(pods: list[Obj]) -> bool:
-    images = [container["image"] for pod in pods for container in pod["spec"]["containers"]]
+def is_ours(pod: Obj) -> bool:
+    images = [container["image"] for container in pod["spec"]["containers"]]
     return images == [f"dra-operator:{__version__}"]
+
+
+def uids(pods: list[Obj]) -> set[str]:
+    return {pod["metadata"]["uid"] for pod in pods}
 
 
 def test_one_run_installs_on_a_bare_cluster(bare: Kubectl) -> None:
@@ -175,21 +184,21 @@ def test_one_run_installs_on_a_bare_cluster(bare: Kubectl) -> None:
     bare.run(*APPLY)
 
     assert {key(found) for found in live(bare, list(built()))} == {key(found) for found in built()}
-    pod = pod_of_this_version(bare)
-    assert pod["spec"]["priority"] == 2_000_000_000
-    assert "token" in json.dumps(pod["spec"]["volumes"])
+    for pod in pods_of_this_version(bare):
+        assert pod["spec"]["priority"] == 2_000_000_000
+        assert "token" in json.dumps(pod["spec"]["volumes"])
 
 
 @pytest.mark.parametrize("flags", [[], ["--server-side"]], ids=["by client", "by server"])
 def test_a_second_run_changes_nothing(bare: Kubectl, flags: list[str]) -> None:
     bare.run(*APPLY)
-    pod = pod_of_this_version(bare)
+    pods = uids(pods_of_this_version(bare))
     before = [content(found) for found in live(bare, list(built()))]
 
     bare.run(*APPLY, *flags)
 
     assert [content(found) for found in live(bare, list(built()))] == before
-    assert pod_of_this_version(bare)["metadata"]["uid"] == pod["metadata"]["uid"]
+    assert uids(pods_of_this_version(bare)) == pods
 
 
 @pytest.mark.parametrize("way", WAYS, ids=["by client", "by server", "by one, then the other"])
@@ -207,7 +216,7 @@ def test_an_older_release_is_upgraded(bare: Kubectl, release: Path, way: list[li
 
     versions = {key(found): version_of(found) for found in live(bare, old)}
     assert versions == dict.fromkeys(versions, __version__)
-    pod_of_this_version(bare)
+    pods_of_this_version(bare, 1)
     after = bare.get("allocationpolicy", "kept")
     assert (after["spec"], after["metadata"]["uid"]) == (kept["spec"], kept["metadata"]["uid"])
 
