@@ -1,7 +1,11 @@
 """Scenes that chance alone would take hours to bring about, played in the midst of the storm by the same proxies and supervisor.
 
 *The late write*: an operator decides and sends, the network keeps the allocation back, the operator dies, its pod goes, its successor
-gives the only device to another claim; then the network delivers. It must be a conflict. Everything is seen by the same checker.
+gives the only device to another claim; then the network delivers. It must be a conflict.
+
+*The gap*: a driver withdraws its slice while no watch of slices can be opened. Whoever asks for that device afterwards must wait.
+
+Everything is seen by the same checker, and by the same look at the end.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from dra_operator.testing.fakeapi.faults import ALWAYS, LISTS, WATCHES, Fault, gone, unavailable
 from tests.chaos.churn import CLAIMS, CLASSES, NODE_PATH, PODS, POLICIES, SLICES
 from tests.chaos.client import RefusedError, until
 from tests.e2e.harness.objects import claim, device, device_class, exactly, node, pod, policy, resource_slice
@@ -24,6 +29,8 @@ if TYPE_CHECKING:
 
 DRIVER = "late.storm.example.com"
 NODE = "storm-late"
+GAP = "gap.storm.example.com"
+GAP_NODE = "storm-gap"
 PATIENCE = 45.0
 """Seconds that each act may take; if bad weather makes one last longer, the scene is given up."""
 
@@ -116,6 +123,53 @@ class LateWrites:
 
         with suppress(TimeoutError):
             await until(gone, PATIENCE)
+
+
+class Gap:
+    """Plays the scene once.
+
+    Attributes:
+        done: how it went.
+    """
+
+    def __init__(self, admin: Admin, crew: Crew) -> None:
+        self.done: Counter[str] = Counter()
+        self._admin = admin
+        self._crew = crew
+
+    async def prepare(self) -> None:
+        """One more device on a node of its own."""
+        await self._admin.make(CLASSES, device_class(GAP, driver=GAP))
+        await self._admin.make(POLICIES, policy("gap", {"driver": GAP}))
+        await self._admin.make(NODE_PATH, node(GAP_NODE))
+        await self._admin.make(SLICES, resource_slice(GAP, GAP_NODE, [device("ghost")]))
+
+    async def run(self) -> None:
+        """The scene; ends with it."""
+        await asyncio.sleep(CALM_BETWEEN)
+        try:
+            async with self._crew.scene:
+                await self._play()
+        except TimeoutError:
+            self.done["given up"] += 1
+        await self._admin.make(CLAIMS, claim("gap", exactly("gap", GAP)))
+        await self._admin.make(PODS, pod("gap", claims={"gap": "gap"}, terminationGracePeriodSeconds=1))
+
+    async def _play(self) -> None:
+        away = []
+        for member in self._crew.members:
+            fault = Fault(unavailable(), verbs=WATCHES | LISTS, resource="resourceslices", times=ALWAYS)
+            away.append((member.proxy, member.proxy.faults.add(fault)))
+            member.proxy.break_watches()
+        try:
+            await _until(lambda: all(fault.hits for _, fault in away))
+            await self._admin.request("DELETE", f"{SLICES}/{GAP_NODE}-{GAP}")
+            for proxy, _ in away:
+                proxy.faults.add(Fault(gone(), verbs=WATCHES, resource="resourceslices"))
+            self.done["played"] += 1
+        finally:
+            for proxy, fault in away:
+                proxy.faults.remove(fault)
 
 
 async def _until(happened: Callable[[], bool]) -> None:

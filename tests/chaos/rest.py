@@ -42,6 +42,7 @@ def wrong(picture: Picture) -> list[str]:
         *(text for claim in picture.claims for text in _leftover(claim)),
         *(text for pod in here for text in _undecided(pod, picture)),
         *_forgotten(here, picture),
+        *_unpublished(picture),
     ]
 
 
@@ -79,7 +80,7 @@ def _forgotten(pods: list[Object], picture: Picture) -> Iterator[str]:
         wanted = [by_name.get(name) for name in claim_names(pod)]
         if not wanted or any(claim is None for claim in wanted):
             continue
-        count = sum(_count(claim) for claim in wanted if claim)
+        count = sum(_count(claim, picture.driver) for claim in wanted if claim)
         if 0 < count <= most:
             idle = max(free, key=lambda node: free[node])
             yield f"pod {pod['metadata']['name']} waits for {count}, and node {idle} has {free[idle]} devices that nobody holds"
@@ -104,11 +105,26 @@ def free_devices(picture: Picture) -> Counter[str]:
     return free
 
 
-def _count(claim: Object) -> int:
-    """Devices that a claim yet needs; none if it is allocated, or is on its way out."""
+def _count(claim: Object, driver: str) -> int:
+    """Devices of the driver's class that a claim yet needs; none if it is allocated, or is on its way out."""
     if claim.get("status", {}).get("allocation") or "deletionTimestamp" in claim["metadata"]:
         return 0
-    return sum(request["exactly"].get("count", 1) for request in claim["spec"]["devices"]["requests"])
+    requests = [request["exactly"] for request in claim["spec"]["devices"]["requests"]]
+    return sum(
+        request.get("count", 1) for request in requests if request.get("deviceClassName") in {None, driver}
+    )
+
+
+def _unpublished(picture: Picture) -> Iterator[str]:
+    """When all is quiet, all devices that were ever withdrawn for a while are there again: who holds another one got it from a ghost."""
+    published = {
+        (spec["driver"], spec["pool"]["name"], device["name"])
+        for spec in (found["spec"] for found in picture.slices)
+        for device in spec.get("devices", [])
+    }
+    for device, keys in holders(picture.claims).items():
+        if device not in published:
+            yield f"device {'/'.join(device)} is held by {', '.join(sorted(keys))} and published by nobody"
 
 
 def _gates(pod: Object) -> list[str]:

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dra_operator.settings.table import BY_NAME
-from dra_operator.testing.fakeapi.faults import ALWAYS, WATCHES, WEATHER, Fault
+from dra_operator.testing.fakeapi.faults import ALWAYS, LISTS, WATCHES, WEATHER, Fault
 from tests.chaos.checker import Checker
 from tests.chaos.churn import DRIVER, NAMESPACE, NODE_PATH, SLICES, Churn
 from tests.chaos.client import DRA, Admin, until
 from tests.chaos.crew import FLAGS, LEASE, Crew, Member
-from tests.chaos.dramas import LateWrites
+from tests.chaos.dramas import Gap, LateWrites
 from tests.chaos.rest import Picture, wrong
 from tests.chaos.schedule import churn, outages, signals, weather
 from tests.e2e.harness.cluster import ControlPlane
@@ -45,8 +45,8 @@ FOREVER = 86_400.0
 GROWTH, SMALL = 1.5, 150.0
 """By what factor an operator may grow after its first 15 seconds; below so many MiB it has only just started."""
 
-LATE_LIST = 1.5
-"""Seconds by which the operators' own lists of claims come late, all the time: what decides before they have come is in a hurry."""
+LATE_LISTS = {"dra-operator": 1.5, "kopf": 0.7}
+"""Seconds by which lists of claims come late, all the time, by who asks: what decides before all claims are known is in a hurry."""
 
 
 EVERYTHING = frozenset({"signals", "weather", "outages"})
@@ -132,14 +132,16 @@ class _Storm:
             Member(number, plane, proxy, plan.guard, [*FLAGS, *lease]) for number, proxy in enumerate(proxies)
         ]
         self.crew = Crew(members, plan.seed)
+        self.gap: Gap
 
     async def run(self) -> None:
         async with Admin(self.plane) as admin:
             changes = Churn(admin)
-            scenes = LateWrites(admin, self.crew)
+            scenes, self.gap = LateWrites(admin, self.crew), Gap(admin, self.crew)
             await changes.prepare()
             await changes.until_accounts()
             await scenes.prepare()
+            await self.gap.prepare()
             try:
                 await self._work(admin, changes, scenes)
             finally:
@@ -148,15 +150,10 @@ class _Storm:
 
     async def _work(self, admin: Admin, changes: Churn, scenes: LateWrites) -> None:
         for proxy in self.proxies:
-            proxy.faults.add(
-                Fault(
-                    verbs=frozenset({"list"}),
-                    resource="resourceclaims",
-                    user_agent="dra-operator",
-                    delay=LATE_LIST,
-                    times=ALWAYS,
+            for agent, delay in LATE_LISTS.items():
+                proxy.faults.add(
+                    Fault(verbs=LISTS, resource="resourceclaims", user_agent=agent, delay=delay, times=ALWAYS)
                 )
-            )
         await self.crew.start()
         checker = Checker(self.plane)
         supervisor = asyncio.create_task(self.crew.supervise())
@@ -179,7 +176,7 @@ class _Storm:
         """The storm itself: as long as the churn lasts; with a guard off, until its lack is found."""
         seed, seconds = self.plan.seed, self.plan.seconds
         blows = NEEDED[self.plan.guard]
-        others: list[Coroutine[Any, Any, None]] = []
+        others: list[Coroutine[Any, Any, None]] = [self.gap.run()]
         if "signals" in blows:
             others.append(self.crew.disturb(signals(seed, seconds, len(self.crew.members))))
         if "weather" in blows:
@@ -262,6 +259,7 @@ class _Storm:
         result.done.update({f"change refused with {code}": count for code, count in changes.refused.items()})
         result.done.update({f"operator: {what}": count for what, count in self.crew.done.items()})
         result.done.update({f"late write: {how}": count for how, count in scenes.done.items()})
+        result.done.update({f"gap: {how}": count for how, count in self.gap.done.items()})
         result.rate = changes.done.total() / max(changes.seconds, 1.0)
         if result.rate < LEAST_RATE and not self.plan.guard:
             result.troubles.append(f"{result.rate:.0f} changes a second are no storm")

@@ -97,3 +97,13 @@ def test_leftovers() -> None:
     ]
     gone = wrong(replace(BARE, claims=[claim(device="x", user="gone")]))
     assert gone == ["claim ns/c is reserved for pods that do not exist: gone"]
+
+
+def test_device_of_a_ghost() -> None:
+    picture = replace(BARE, claims=[claim(device="z", user="p")], pods=[pod(gated=False, nodeName="n")])
+    assert wrong(picture) == ["device d/n/z is held by ns/c and published by nobody"]
+
+
+def test_devices_of_other_drivers_lie_idle_for_nobody_who_waits() -> None:
+    other = claim(guarded=False, deviceClassName="other")
+    assert wrong(replace(BARE, pods=[pod()], claims=[other], events=[event("p")])) == []
