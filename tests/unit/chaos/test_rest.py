@@ -21,7 +21,7 @@ def claim(name: str = "c", device: str = "", user: str = "", *, guarded: bool = 
     return {
         "metadata": {"name": name, "namespace": "ns", "finalizers": [FINALIZER] if guarded else []},
         "spec": {"devices": {"requests": [{"exactly": spec}]}},
-        "status": {**allocation, "reservedFor": [{"uid": user}] if user else []},
+        "status": {**allocation, "reservedFor": [{"uid": user, "resource": "pods"}] if user else []},
     }
 
 
