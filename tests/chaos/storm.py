@@ -42,6 +42,9 @@ LEAST_RATE = 30.0
 
 FOREVER = 86_400.0
 
+SCENE_SECONDS = 90.0
+"""How much longer than the storm a scene may take, where the lack of a guard shows in scenes only."""
+
 GROWTH, SMALL = 1.5, 150.0
 """By what factor an operator may grow after its first 15 seconds; below so many MiB it has only just started."""
 
@@ -188,8 +191,15 @@ class _Storm:
             storm = group.create_task(changes.run(churn(seed, seconds)))
             endless = [group.create_task(scenes.run()), group.create_task(self._found(checker))]
             await asyncio.wait([storm, endless[1]], return_when=asyncio.FIRST_COMPLETED)
+            if self.plan.guard and not NEEDED[self.plan.guard]:
+                with suppress(TimeoutError):
+                    await until(lambda: self._has_shown(scenes, checker), SCENE_SECONDS)
             for task in endless if storm.done() else [*endless, *tasks, storm]:
                 task.cancel()
+
+    async def _has_shown(self, scenes: LateWrites, checker: Checker) -> bool:
+        answered = any(how.startswith("answered") for how in scenes.done)
+        return answered or bool(checker.ledger.violations)
 
     async def _found(self, checker: Checker) -> None:
         """Returns when the lack of a guard has been found; never if none is off."""
