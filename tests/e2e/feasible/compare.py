@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from .base import World
     from .oracle import Answers
 
-_NAMES = re.compile(r"\{.*?\}|\"[^\"]*\"|\[\d+\]|\S+-\d+[-\w]*|\bgone\b|\bnowhere\b")
+_NAMES = re.compile(
+    r"\{.*?\}|\"[^\"]*\"|\[\d+\]|\S*\b(?:claim|data|pod|volume)-\d+[-\w]*|\bgone\b|\bnowhere\b"
+)
 """What differs between equal reasons."""
 
 
