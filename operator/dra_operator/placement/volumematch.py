@@ -33,8 +33,11 @@ NO_PROVISIONER = ("", "kubernetes.io/no-provisioner")
 
 
 def delayed_claims(pod: Pod, cluster: Cluster) -> tuple[PersistentVolumeClaim, ...]:
-    """The pod's claims that get a volume once its node is known, in order."""
-    found = (cluster.volume_claims.get(key) for key in dict.fromkeys(entry.key for entry in entries(pod)))
+    """The pod's claims that get a volume once its node is known, in order; one that two volumes of the pod name is there twice.
+
+    kube-scheduler looks for a volume for each of them as well, so that such a pod needs two to be placed.
+    """
+    found = (cluster.volume_claims.get(entry.key) for entry in entries(pod))
     return tuple(claim for claim in found if claim is not None and is_delayed(claim, cluster))
 
 

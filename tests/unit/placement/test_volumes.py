@@ -232,6 +232,16 @@ def test_claims_of_one_pod_share_no_volume_and_the_smallest_takes_the_smallest()
     assert told(short, asked) == dict.fromkeys("ab", words.NO_VOLUME)
 
 
+def test_a_claim_that_a_pod_names_twice_needs_two_volumes() -> None:
+    """So kube-scheduler has it: pinned to a node with one, the pod would be stranded."""
+    twice = [{"name": name, "persistentVolumeClaim": {"claimName": "data"}} for name in "xy"]
+    asked = pod("p", volumes=twice)
+    one = two_zones(local_class(), volume("v1", "a"), volume_claim(class_="local"))
+    assert told(one, asked) == dict.fromkeys("ab", words.NO_VOLUME)
+    one.apply("ADDED", volume("v2", "a"))
+    assert told(one, asked) == {"b": words.NO_VOLUME}
+
+
 def test_a_volume_of_a_pod_on_its_way_is_taken() -> None:
     """kube-scheduler binds it with that pod; until then it looks free, and a second pod would be stranded."""
     claims = volume_claim("data", "local"), volume_claim("first", "local")
