@@ -51,7 +51,9 @@ ifdef KEEP
 	$(BIN)/python -m tests.e2e.harness
 else
 	$(BIN)/python -m tests.e2e.harness.build
-	$(BIN)/pytest tests/e2e $(E2E)
+	@rm -rf .e2e-rights
+	DRA_E2E_RIGHTS=$(CURDIR)/.e2e-rights $(BIN)/pytest tests/e2e $(E2E)
+	$(if $(filter file,$(origin E2E)),$(BIN)/python -m tests.e2e.harness.rights .e2e-rights)
 	$(BIN)/python -m tests.e2e.harness.contract
 endif
 
@@ -82,4 +84,4 @@ lock: ## renew the three locks (needs uv): of all there is, and out of it what t
 check: test e2e ## everything that a reviewer runs
 
 clean: ## remove what the verbs have made
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .e2e-rights

@@ -46,6 +46,12 @@ _scope: ContextVar[dict[str, Field] | None] = ContextVar("log_scope", default=No
 _secrets: deque[str] = deque(maxlen=8)
 """Credentials in use and the last ones before them."""
 
+BEARER: Final = re.compile(r"(?i)\b(bearer\s+)[\w.~+/=-]{8,}|\beyJ[\w-]+\.[\w-]+\.[\w-]+")
+"""Tokens that nobody has told us of: those of an `Authorization` header, and JSON web tokens."""
+
+PARAMETERS: Final = re.compile(r'(?s)(\bparameters\b[^{"]*)(?:\{.*\}|"(?:[^"\\]|\\.)*"?)')
+"""What a text quotes after that word: a driver's opaque parameters may hold what its users keep to themselves."""
+
 FIGURES: Final = re.compile(r"\d+")
 
 SHORTEST_SECRET: Final = 8
@@ -122,4 +128,9 @@ def without_secrets(text: str) -> str:
     for secret in _secrets:
         if secret in text:
             text = text.replace(secret, HIDDEN)
-    return text
+    return BEARER.sub(lambda found: (found[1] or "") + HIDDEN, text)
+
+
+def fit_to_tell(text: str) -> str:
+    """The words of others, an API server's or a webhook's, without what must not get into logs, events and /readyz."""
+    return PARAMETERS.sub(rf"\1{HIDDEN}", without_secrets(text))

@@ -13,6 +13,7 @@ from dra_operator.logfields import (
     News,
     fields,
     fields_of,
+    fit_to_tell,
     hide,
     note,
     scope,
@@ -118,3 +119,24 @@ def test_what_was_told_longest_ago_is_forgotten_first() -> None:
     for key in ("a", "b", "a", "c"):
         news.is_new(key, "bad")
     assert [news.forget(key) for key in "abc"] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            'config[0].opaque.parameters: Invalid value: {"a":{"b":"c"}}: no',
+            "config[0].opaque.parameters: Invalid value: (hidden): no",
+        ),
+        ('parameters: Invalid value: "a \\"b\\"": no', "parameters: Invalid value: (hidden): no"),
+        ('webhook: parameters "cut off in the', "webhook: parameters (hidden)"),
+        (
+            "parameters: Too long: may not be more than 10240 bytes",
+            "parameters: Too long: may not be more than 10240 bytes",
+        ),
+        ('pods "web" is forbidden: {}', 'pods "web" is forbidden: {}'),
+        ("Bearer opaque-token-of-somebody", "Bearer (hidden)"),
+    ],
+)
+def test_the_words_of_others_are_told_without_what_they_quote_of_parameters(text: str, told: str) -> None:
+    assert fit_to_tell(text) == told

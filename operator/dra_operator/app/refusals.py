@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 FORBIDDEN: Final = str(HTTPStatus.FORBIDDEN.value)
 
+RIGHTS: Final = {"apply": "patch"}
+"""What RBAC calls a verb of the writer, where it is another word."""
+
 REMEDY: Final = "grant it in a ClusterRole (manifests/base/rbac.yaml), or mend the quota, admission policy or webhook; the log has the server's words"
 
 
@@ -27,7 +30,7 @@ class RefusedWrites:
 
     def heard(self, verb: str, resource: str, code: str) -> None:
         """An answer; `code` as the writer's observer gets it. One that was accepted shows that the right is there."""
-        write = f"{verb} {resource}"
+        write = f"{RIGHTS.get(verb, verb)} {resource}"
         if code == FORBIDDEN:
             self._since.setdefault(write, self._clock.monotonic())
         elif code.startswith("2"):

@@ -23,6 +23,7 @@ from dra_operator.errors import (
     ApiUnauthorized,
     ApiUnavailable,
 )
+from dra_operator.logfields import fit_to_tell
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,7 +96,7 @@ def refusal(code: int, body: bytes, headers: Mapping[str, str] | None = None) ->
         headers: of the answer; only `Retry-After` is read.
     """
     status = parse_status(body)
-    message = status.message or f"the API server answered {code} without a message"
+    message = fit_to_tell(status.message) or f"the API server answered {code} without a message"
     retry_after = parse_retry_after(headers or {}, status)
     if code == HTTPStatus.TOO_MANY_REQUESTS:
         return ApiThrottled(message, retry_after=retry_after)

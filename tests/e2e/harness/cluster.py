@@ -6,6 +6,7 @@ kubeconfigs) and the processes that it started, and nothing else: it is stopped 
 
 from __future__ import annotations
 
+import json
 import secrets
 import shutil
 import signal
@@ -17,7 +18,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from tests.e2e.harness import components
+from tests.e2e.harness import components, rights
 from tests.e2e.harness.build import Binaries, ensure_binaries
 from tests.e2e.harness.components import (
     APISERVER,
@@ -128,6 +129,7 @@ class ControlPlane:
     def stop(self, *, keep_logs: bool = False) -> None:
         """Stops all components and removes the folder (with `keep_logs`, only etcd's data). May be called twice."""
         self._stop_processes()
+        rights.collect(self._layout.audit_log)
         shutil.rmtree(self.folder / ETCD if keep_logs else self.folder, ignore_errors=True)
 
     def _stop_processes(self) -> None:
@@ -215,6 +217,7 @@ class ControlPlane:
     def _write_files(self) -> None:
         layout = self._layout
         (self.folder / "tokens.csv").write_text(components.tokens_csv(self._tokens))
+        layout.audit_policy.write_text(json.dumps(rights.AUDIT_POLICY))
         (self.folder / "scheduler.json").write_text(components.scheduler_configuration(layout))
         for user, token in self._tokens.items():
             self.write_kubeconfig(user, token)

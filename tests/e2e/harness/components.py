@@ -7,9 +7,12 @@ that departs from the defaults says why.
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from tests.e2e.harness.rights import FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -100,6 +103,16 @@ class Layout:
     def service_account_key(self) -> Path:
         """Private key that signs service-account tokens."""
         return self.folder / "service-account.key"
+
+    @property
+    def audit_policy(self) -> Path:
+        """Which requests go to `audit_log`."""
+        return self.folder / "audit-policy.json"
+
+    @property
+    def audit_log(self) -> Path:
+        """One JSON object a line; only where rights are collected."""
+        return self.folder / "audit.log"
 
     def kubeconfig(self, user: str) -> Path:
         """Kubeconfig file of a user."""
@@ -210,7 +223,19 @@ def _apiserver(layout: Layout) -> list[str]:
         "--service-cluster-ip-range=10.0.0.0/24",
         *_features(layout.options),
         *_pairs("--runtime-config", layout.options.runtime_config),
+        *_audit(layout),
         *layout.options.apiserver_flags,
+    ]
+
+
+def _audit(layout: Layout) -> list[str]:
+    """What the operator asks for is written down where `harness/rights.py` is going to collect it."""
+    if FOLDER not in os.environ:
+        return []
+    return [
+        f"--audit-policy-file={layout.audit_policy}",
+        f"--audit-log-path={layout.audit_log}",
+        "--audit-log-maxsize=10000",  # megabytes: one file, however long
     ]
 
 

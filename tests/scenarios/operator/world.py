@@ -117,9 +117,13 @@ class World:
         assert ready.done(), self._task
         return operator
 
+    def connection(self) -> Api:
+        """The operator's, with its credentials."""
+        return Api.at(self.server.url)
+
     async def begin(self, *, without: str = "") -> Operator:
         """Start the operator, and wait for nothing."""
-        self._api = Api.at(self.server.url)
+        self._api = self.connection()
         found = await discover(self._api)
         kinds = {name: kind for name, kind in found.kinds.items() if name != without}
         missing = tuple(kind for name, kind in found.kinds.items() if name == without)

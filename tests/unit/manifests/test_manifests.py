@@ -83,7 +83,6 @@ MORE_DUTIES = {
         {
             ("resource.k8s.io", "resourceclaimtemplates"): {"get"},
             ("resource.k8s.io", "resourceclaims"): {"create", "delete"},
-            ("", "pods/status"): {"patch"},
             ("scheduling.k8s.io", "podgroups"): {"get"},
             ("scheduling.k8s.io", "podgroups/status"): {"patch"},
         },
