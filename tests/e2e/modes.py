@@ -16,7 +16,7 @@ from tests.e2e.fleet import Fleet
 from tests.e2e.harness.components import Options
 from tests.e2e.harness.objects import claim_template, exactly, pod
 from tests.e2e.harness.operator_process import ROOT, OperatorProcess, install
-from tests.e2e.harness.plugin import ENABLED, open_workspace, shared_control_plane
+from tests.e2e.harness.plugin import ENABLED, open_workspace, own_control_plane
 from tests.e2e.operator_log import complaints, told_on_failure
 
 if TYPE_CHECKING:
@@ -100,9 +100,10 @@ def way(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def mode_plane(mode: str, request: pytest.FixtureRequest) -> ControlPlane:
+def mode_plane(mode: str, request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
     """The control plane of the mode, the shipped overlay applied, without its Deployment."""
-    return shared_control_plane(request.session, OPTIONS[mode], purpose="rules")
+    with own_control_plane(request.session, OPTIONS[mode]) as plane:
+        yield plane
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from tests.e2e.fleet import is_settled
 from tests.e2e.harness.cluster import Options
 from tests.e2e.harness.objects import policy
 from tests.e2e.harness.operator_process import OperatorProcess, install
-from tests.e2e.harness.plugin import ENABLED, open_workspace, shared_control_plane
+from tests.e2e.harness.plugin import ENABLED, open_workspace, own_control_plane
 from tests.e2e.harness.waiting import wait_until
 from tests.e2e.operator_fixtures import DEFAULT_FLAGS
 from tests.e2e.operator_log import complaints, told_on_failure
@@ -37,11 +37,10 @@ DEMANDS = (
 @pytest.fixture
 def workspace(request: pytest.FixtureRequest) -> Iterator[Workspace]:
     """On a control plane of its own, with an operator."""
-    plane = shared_control_plane(request.session, BETAS)
-    rights = install(plane)
     with (
+        own_control_plane(request.session, BETAS) as plane,
         told_on_failure(request.session) as running,
-        OperatorProcess.start(plane, rights, *DEFAULT_FLAGS) as started,
+        OperatorProcess.start(plane, install(plane), *DEFAULT_FLAGS) as started,
     ):
         running.append(started)
         yield from open_workspace(plane, request, labels=ENABLED)

@@ -18,7 +18,7 @@ from tests.e2e.fleet import Fleet, claims_of, gates, is_running
 from tests.e2e.harness.components import Options
 from tests.e2e.harness.objects import claim, exactly, pod
 from tests.e2e.harness.operator_process import ROOT
-from tests.e2e.harness.plugin import open_workspace, shared_control_plane
+from tests.e2e.harness.plugin import open_workspace, own_control_plane
 from tests.e2e.harness.waiting import wait_until
 from tests.e2e.install_fixtures import Installation, open_installation
 from tests.e2e.modes import WITHOUT_STOCK_PARTS
@@ -51,8 +51,8 @@ def variable(name: str, value: str) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def replacing(request: pytest.FixtureRequest) -> Iterator[Installation]:
     """The overlay, installed; removed with the script, which has to be told that the stock parts are on again."""
-    plane = shared_control_plane(request.session, Options(**WITHOUT_STOCK_PARTS), purpose="replace")
     with (
+        own_control_plane(request.session, Options(**WITHOUT_STOCK_PARTS)) as plane,
         variable(STOCK_PARTS, "on"),
         open_installation(plane, {}, install=False) as installation,
     ):

@@ -17,7 +17,7 @@ from tests.e2e.fleet import Fleet, claims_of, conditions
 from tests.e2e.harness.cluster import ControlPlane, Options
 from tests.e2e.harness.objects import claim, claim_template, exactly, pod, policy
 from tests.e2e.harness.operator_process import QUICK_LEASE, ROOT, OperatorProcess, install
-from tests.e2e.harness.plugin import ENABLED, open_workspace, shared_control_plane
+from tests.e2e.harness.plugin import ENABLED, open_workspace, own_control_plane
 from tests.e2e.harness.waiting import wait_until
 from tests.e2e.operator_fixtures import DEFAULT_FLAGS
 from tests.e2e.operator_log import complaints, told_on_failure
@@ -86,10 +86,9 @@ def older(request: pytest.FixtureRequest) -> Iterator[Older]:
     """See `Older`."""
     minor = request.param
     options = WITH_RULES if minor == RULES_SINCE else Options(emulated_version=f"1.{minor}")
-    plane = shared_control_plane(request.session, options)
     folders = () if minor >= GATE_POLICY_SINCE else (ROOT / "crds", ROOT / "manifests" / "base")
-    rights = install(plane, *folders)
-    with told_on_failure(request.session) as running:
+    with own_control_plane(request.session, options) as plane, told_on_failure(request.session) as running:
+        rights = install(plane, *folders)
         running.append(OperatorProcess.start(plane, rights, *FLAGS))
         try:
             for workspace in open_workspace(plane, request, labels=ENABLED):

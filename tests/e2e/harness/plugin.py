@@ -8,6 +8,7 @@ started, the tests fail: a skipped end-to-end tier would look like a passed one.
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -35,6 +36,7 @@ __all__ = [
     "operator",
     "operator_flags",
     "operator_kubeconfig",
+    "own_control_plane",
     "served",
     "shared_control_plane",
     "workspace",
@@ -75,6 +77,20 @@ def shared_control_plane(
         running[key] = ControlPlane.start(wanted, build_early(session.config))
         session.config.add_cleanup(lambda: _stop(running[key], failed=session.testsfailed > 0))
     return running[key]
+
+
+@contextmanager
+def own_control_plane(session: pytest.Session, options: Options) -> Iterator[ControlPlane]:
+    """A control plane for one test or module that needs other options than the rest: an idle one costs a tenth of a core for as long as it runs.
+
+    When tests failed meanwhile, its logs are kept and their place is told.
+    """
+    before = session.testsfailed
+    control_plane = ControlPlane.start(options, build_early(session.config))
+    try:
+        yield control_plane
+    finally:
+        _stop(control_plane, failed=session.testsfailed > before)
 
 
 def _stop(control_plane: ControlPlane, *, failed: bool) -> None:
