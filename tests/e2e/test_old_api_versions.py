@@ -44,7 +44,7 @@ def workspace(request: pytest.FixtureRequest) -> Iterator[Workspace]:
     ):
         running.append(started)
         yield from open_workspace(plane, request, labels=ENABLED)
-    assert complaints(started.log_text()) == []
+        assert complaints(started.log_text()) == []
 
 
 def test_objects_of_older_versions_are_served_like_those_of_v1(workspace: Workspace) -> None:
