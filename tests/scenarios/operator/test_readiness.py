@@ -158,7 +158,7 @@ async def test_devices_that_take_too_long_are_given_up() -> None:
 
 async def test_a_restart_goes_on_waiting_with_the_old_time() -> None:
     """S-68: what counts is in the claim."""
-    async with World(*STOCK, binding_timeout_seconds=2) as here:
+    async with World(*STOCK, binding_timeout_seconds=8) as here:
         here.add(*CLUSTER, fabric(1))
         await here.start()
         here.add(pod("p", by_template("gpu")))

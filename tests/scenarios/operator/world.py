@@ -42,6 +42,9 @@ PATHS = {
 PATIENCE = 60.0
 """Seconds within which anything awaited has to happen; far more than it takes, also where others use the processors."""
 
+PATIENT = frozenset({"duties"})
+"""Controllers that wait for others (`reportSeconds`)."""
+
 DEAF_SECONDS = 0.5
 """What the operator has not heard by then it is taken not to hear at all: an object that it cannot read, a watch that is cut off."""
 
@@ -206,14 +209,21 @@ class World:
             raise AssertionError(f"never happened: {what or condition}; {self.summary()}") from None
 
     async def settle(self) -> None:
-        """Wait until the operator has heard all that happened, and has nothing left to do at once."""
-        await self._settle(lambda queue: not (len(queue) or queue.delayed or queue._processing))
+        """Wait until the operator has heard all that happened, and has nothing left to do at once.
+
+        What it will look at in minutes because others should have done it by then does not count.
+        """
+        await self._settle(
+            lambda name, queue: (
+                not (len(queue) or queue._processing or (queue.delayed and name not in PATIENT))
+            )
+        )
 
     async def settle_but_timers(self) -> None:
         """Wait until the operator has heard all that happened, and has nothing to do before some timer fires."""
-        await self._settle(lambda queue: not len(queue))
+        await self._settle(lambda _, queue: not len(queue))
 
-    async def _settle(self, is_calm: Callable[[WorkQueue], bool]) -> None:
+    async def _settle(self, is_calm: Callable[[str, WorkQueue], bool]) -> None:
         assert self.operator is not None
         now = asyncio.get_running_loop().time
         unheard, since, calm = self._unheard(), now(), 0
@@ -222,7 +232,7 @@ class World:
             before, unheard = unheard, self._unheard()
             since = since if unheard == before else now()
             is_deaf = bool(unheard) and now() - since >= DEAF_SECONDS
-            rests = all(is_calm(loop.queue) for loop in self.operator.brain.loops)
+            rests = all(is_calm(loop.name, loop.queue) for loop in self.operator.brain.loops)
             calm = calm + 1 if rests and (is_deaf or not unheard) else 0
 
     def _unheard(self) -> set[tuple[str, str]]:
