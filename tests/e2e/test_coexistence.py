@@ -102,7 +102,7 @@ def test_other_gates_stay(fleet: Fleet) -> None:
     remove_gate(fleet, held, "example.com/quota")
     fleet.running("held")
 
-    assert fleet.devices("held") == {"gpu": ["gpu-1"]}
+    assert len(fleet.devices("held")["gpu"]) == 1  # on whichever node; `running` sees that no device is given twice
 
 
 def remove_gate(fleet: Fleet, found: Object, name: str) -> None:
