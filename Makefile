@@ -53,7 +53,6 @@ else
 	$(BIN)/python -m tests.e2e.harness.build
 	@rm -rf .e2e-rights
 	DRA_E2E_RIGHTS=$(CURDIR)/.e2e-rights $(BIN)/pytest tests/e2e $(E2E)
-	$(if $(filter file,$(origin E2E)),$(BIN)/python -m tests.e2e.harness.rights .e2e-rights)
 	$(BIN)/python -m tests.e2e.harness.contract
 endif
 

@@ -102,7 +102,9 @@ def test_other_gates_stay(fleet: Fleet) -> None:
     remove_gate(fleet, held, "example.com/quota")
     fleet.running("held")
 
-    assert len(fleet.devices("held")["gpu"]) == 1  # on whichever node; `running` sees that no device is given twice
+    assert (
+        len(fleet.devices("held")["gpu"]) == 1
+    )  # on whichever node; `running` sees that no device is given twice
 
 
 def remove_gate(fleet: Fleet, found: Object, name: str) -> None:

@@ -64,14 +64,14 @@ def is_clean(found: Object) -> bool:
 
 
 def put_back(fleet: Fleet, before: Object, *pods: str) -> None:
-    """Write the operator's allocation again, as something that it left behind: mark and finalizer first."""
+    """Write the operator's allocation again, as something that it left behind. The mark comes last: alone, it would be swept."""
     kubectl = fleet.workspace.kubectl
     mark = {"annotations": {MARK: before["metadata"]["annotations"][MARK]}, "finalizers": [FINALIZER]}
     uids = {name: kubectl.get("pod", name)["metadata"]["uid"] for name in pods}
     reserved = [{"resource": "pods", "name": name, "uid": uid} for name, uid in uids.items()]
-    kubectl.patch("resourceclaim", "mine", {"metadata": mark})
     status = {"allocation": before["status"]["allocation"], "reservedFor": reserved}
     kubectl.patch("resourceclaim", "mine", {"status": status}, STATUS)
+    kubectl.patch("resourceclaim", "mine", {"metadata": mark})
 
 
 def told(fleet: Fleet, name: str, reason: str, namespace: str = "") -> str:

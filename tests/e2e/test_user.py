@@ -165,7 +165,9 @@ def test_each_kind_of_claim_is_served_shown_and_given_back(owned: Fleet, jane: T
 
     described = jane.type("kubectl describe pod choosy")
     assert f"to {owned.node(1)}" in described
-    assert "Warning" not in jane.type("kubectl events")
+    # kube-scheduler may see a pod before it sees the claim's allocation, and says so once.
+    warnings = [line for line in jane.type("kubectl events").splitlines() if "Warning" in line]
+    assert [line for line in warnings if "FailedScheduling" not in line] == []
     shared = jane.type("kubectl describe resourceclaim shared")
     assert all(word in shared for word in ("left", "right", owned.name("acc")))
     rows = held(jane)
