@@ -77,9 +77,7 @@ async def test_after_an_outage_every_pod_gets_through_and_during_it_the_server_i
         assert (len(here.devices()), here.held_twice()) == (PODS, [])
 
 
-@pytest.mark.parametrize(
-    "name", ["watch cut", "410 in watch", "410 on watch", "watch ended", "repeated events"]
-)
+@pytest.mark.parametrize("name", ["watch cut", "410 in watch", "watch ended", "repeated events"])
 async def test_whatever_becomes_of_watches_the_model_stays_true(name: str) -> None:
     """Every watch of the operator goes wrong, again and again, while pods come and go."""
     async with World("claims", "binding", "kubelet", settle_seconds=0.0) as here:
