@@ -12,7 +12,6 @@ from tests.e2e.fleet import Fleet
 from tests.e2e.harness.faultproxy import FaultProxy
 from tests.e2e.harness.operator_process import OperatorProcess
 from tests.e2e.harness.waiting import wait_until
-from tests.e2e.history import ClaimHistory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,20 +62,6 @@ def brew(proxy: FaultProxy, name: str, probability: float) -> None:
 
 
 WRITES_AND_READS = {"409": 0.2, "429": 0.1, "503": 0.2, "reset before": 0.1, "reset after": 0.2}
-
-
-def test_requests_that_fail_and_answers_that_are_lost(fleet: Fleet, proxy: FaultProxy) -> None:
-    with ClaimHistory(fleet.workspace) as history:
-        for name, probability in WRITES_AND_READS.items():
-            brew(proxy, name, probability)
-        arrive(fleet, PODS)
-        until_running(fleet, PODS)
-        struck = sum(len(rule.hits) for rule in proxy.faults.rules[1:])
-        proxy.faults.clear()
-        assert at_rest(fleet) == []
-
-    assert history.doubles == []
-    assert struck > PODS
 
 
 def test_watches_that_break_expire_and_repeat_themselves(fleet: Fleet, proxy: FaultProxy) -> None:
