@@ -48,10 +48,14 @@ def test_256_pods_share_a_claim_and_further_ones_wait_with_a_word(fleet: Fleet) 
     until_running(fleet, MOST, timeout=120)
     assert len(consumers(fleet)) == MOST
 
+    bound = pod("bound", claims={"gpu": "shared"}, nodeName=fleet.node())
+    bound["metadata"]["labels"] = {
+        "kubelet": "waits"
+    }  # kwok would start it without a reservation; a kubelet does not
     fleet.workspace.apply(
         pod("gated", claims={"gpu": "shared"}),
         pod("named", claims={"gpu": "shared"}, schedulerName="dra-operator"),
-        pod("bound", claims={"gpu": "shared"}, nodeName=fleet.node()),
+        bound,
     )
     for name in ("gated", "named", "bound"):
         text = fleet.told(name, "TooManyConsumers")
@@ -70,7 +74,8 @@ def test_256_pods_share_a_claim_and_further_ones_wait_with_a_word(fleet: Fleet) 
         accept=lambda found: {"gated", "named", "bound"} <= found,
     )
     assert len(consumers(fleet)) == MOST
-    for name in ("gated", "named"):
+    kubectl.run("label", "pod", "bound", "kubelet-")
+    for name in ("gated", "named", "bound"):
         kubectl.until("pod", name, is_running, "Running")
     assert running_count(fleet) == MOST
     assert problems(kubectl, fleet.workspace.namespace) == []

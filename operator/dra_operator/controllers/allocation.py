@@ -18,9 +18,6 @@ from dra_operator.cluster import (
     claim_keys,
     freed_devices,
     pinned_node,
-    pod_requests,
-    rules_changed,
-    volume_claim_keys,
 )
 from dra_operator.errors import ApiConflict, ApiError, ApiForbidden, ApiInvalid, ApiNotFound
 from dra_operator.explain import explain
@@ -33,7 +30,7 @@ from dra_operator.metrics import (
     PLACEMENT_STEPS,
     SERVED,
 )
-from dra_operator.model import GATE, POD_CLAIM_NAME, Namespace, Node, Pod, ResourceClaim
+from dra_operator.model import GATE, POD_CLAIM_NAME, Pod, ResourceClaim
 from dra_operator.placement import (
     RUNNING,
     Allocate,
@@ -57,6 +54,7 @@ from .rules import POLICY
 from .signature import signature
 from .undo import claims_of, to_take_back
 from .waiting import Waiting
+from .waking import Waking
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -64,7 +62,6 @@ if TYPE_CHECKING:
     from dra_operator.cluster import Change
     from dra_operator.placement import Outcome, Placer
 
-    from .clock import Timer
     from .commit import Committer
     from .lineup import Rank
     from .parts import Parts
@@ -72,10 +69,6 @@ if TYPE_CHECKING:
     from .workqueue import WorkQueue
 
 logger = logging.getLogger(__name__)
-
-BATCH = 0.02
-"""Seconds in which changes that may help are gathered before the waiting pods are looked at again: a freed node or a relist is
-many changes. Arbitrary; well below what a person notices."""
 
 UNGATED = "UngatedConsumer"
 """Placement's reason for pods that share a claim with one past our gate."""
@@ -96,22 +89,6 @@ NAMED = 8
 RELEASED = (
     "left to kube-scheduler: no claim of the pod asks for devices of a pool that an AllocationPolicy owns"
 )
-
-HELPFUL = frozenset({"DeviceClass", "DeviceTaintRule", "ResourceSlice"})
-"""Kinds of which any change may help a pod that waits; of an AllocationPolicy, only another spec does."""
-
-STORAGE = frozenset(
-    {
-        "CSIDriver",
-        "CSINode",
-        "CSIStorageCapacity",
-        "PersistentVolume",
-        "PersistentVolumeClaim",
-        "StorageClass",
-        "VolumeAttachment",
-    }
-)
-"""Kinds of which any change may help a pod that waits and has volumes by claim, and no other."""
 
 
 class AllocationController:
@@ -135,10 +112,7 @@ class AllocationController:
         self._failures = Failures(parts.clock)
         self._patience = Patience(parts.clock)
         self._readiness = readiness
-        self._waking: Timer | None = None
-        self._waking_neighbours: Timer | None = None
-        self._waking_for_volumes: Timer | None = None
-        self._first_priority: int | None = None
+        self._waking = Waking(parts.clock, parts.cluster, self.waiting, self._failures, self._look_at)
         self._attempts: Counter[str] = Counter()
         self._scheduled = PodScheduled(parts.access, parts.clock)
 
@@ -158,25 +132,13 @@ class AllocationController:
         subject = change.new or change.old
         if isinstance(subject, Pod):
             self._pod_changed(change, subject)
-            if _was_resized(change) or _left_its_nomination(change):
-                self.wake()
-            elif _is_news_for_neighbours(change):
-                self._wake_neighbours()
         elif isinstance(subject, ResourceClaim):
             self._claim_changed(change, subject.key)
-        elif isinstance(subject, Namespace):
-            self._wake_neighbours()
-        elif change.kind in STORAGE:
-            self._wake_for_volumes()
-        elif change.kind in HELPFUL or rules_changed(change) or _node_matters(change):
-            self.wake()
+        self._waking.changed(change)
 
     def wake(self) -> None:
         """Something changed that may help: look at all waiting pods again, soon, together."""
-        if self._waking is None:
-            self._waking = self._parts.clock.call_later(BATCH, self._wake_now)
-            pods = map(self._cluster.pods.get, self.waiting)
-            self._first_priority = max((pod.spec.priority for pod in pods if pod), default=None)
+        self._waking.everybody()
 
     def _borrow(self, pod: Pod) -> None:
         """Keep what a pod needs of kube-scheduler where an operator before us sent it, or a second one is sent after the same devices."""
@@ -188,19 +150,6 @@ class AllocationController:
         """Whether an attempt for the pod goes on, is about to, or waits for something that it knows; not one that keeps failing."""
         goes_on = self.queue.knows(pod_key) and not self.queue.is_resting(pod_key)
         return goes_on or pod_key in self.waiting or pod_key in self._committer.in_flight
-
-    def _wake_neighbours(self) -> None:
-        """Pods came to nodes, or are others there: look again, soon, at those of the waiting pods that such pods may help."""
-        if self._waking is not None or not self.waiting.minding_neighbours():
-            return
-        self._failures.neighbours_changed()
-        if self._waking_neighbours is None:
-            self._waking_neighbours = self._parts.clock.call_later(BATCH, self._wake_neighbours_now)
-
-    def _wake_for_volumes(self) -> None:
-        """Volumes, or what is known of them, are others: look again, soon, at those of the waiting pods that have some."""
-        if self._waking is None and self._waking_for_volumes is None:
-            self._waking_for_volumes = self._parts.clock.call_later(BATCH, self._wake_for_volumes_now)
 
     async def reconcile(self, pod_key: str) -> None:
         """One pass over a pod.
@@ -215,9 +164,9 @@ class AllocationController:
         if pod is None:
             self.waiting.drop(pod_key)
             return
-        if self._is_outranked(pod):
+        if self._waking.is_outranked(pod):
             self.queue.add(pod_key)
-            self._wake_now()
+            self._waking.everybody_now()
             return
         if self._committer.is_bound(pod) and not await self._concerns_us(pod):
             return
@@ -234,12 +183,6 @@ class AllocationController:
             await self._release(pod, answer)
         else:
             await self._leave(pod, answer)
-
-    def _is_outranked(self, pod: Pod) -> bool:
-        """Whether pods of a higher priority wait, and what may help them has happened: what has come free is theirs first."""
-        if self._waking is None or self._first_priority is None or pod.spec.node_name:
-            return False
-        return pod.spec.priority < self._first_priority
 
     def _rank(self, pod_key: str) -> Rank:
         """Who is next: bound pods, which the kubelet waits for; then by priority, then by age, as in kube-scheduler's queue."""
@@ -519,8 +462,7 @@ class AllocationController:
         state = f"{verdict or 'waits'}{', told' if message else ''}"
         pending = (claim.key for claim in claims_of(self._cluster, pod) if not claim.is_allocated)
         news = self.waiting.put(pod.key, reason, state, pending)
-        if self._waking is not None:
-            self._first_priority = max(pod.spec.priority, self._first_priority or pod.spec.priority)
+        self._waking.joined(pod)
         if news:
             self._parts.metrics.count(ALLOCATIONS, result)
         if message and news:
@@ -589,22 +531,6 @@ class AllocationController:
         self.wake()
         self._parts.clock.call_later(REMIND, self._remind)
 
-    def _wake_now(self) -> None:
-        if self._waking is not None:
-            self._waking.cancel()
-            self._waking = None
-        self._failures.something_changed()
-        self._look_at(tuple(self.waiting))
-
-    def _wake_neighbours_now(self) -> None:
-        self._waking_neighbours = None
-        self._look_at(self.waiting.minding_neighbours())
-
-    def _wake_for_volumes_now(self) -> None:
-        self._waking_for_volumes = None
-        pods = (self._cluster.pods.get(key) for key in self.waiting)
-        self._look_at([pod.key for pod in pods if pod is not None and volume_claim_keys(pod)])
-
     def _look_at(self, keys: Iterable[str]) -> None:
         """Have waiting pods looked at again."""
         for pod in filter(None, map(self._cluster.pods.get, keys)):
@@ -638,52 +564,6 @@ def _says_nothing_new(change: Change) -> bool:
         msgspec.structs.replace(new.metadata, resource_version=old.metadata.resource_version) == old.metadata
     )
     return same_meta and msgspec.structs.replace(new.status, conditions=old.status.conditions) == old.status
-
-
-def _left_its_nomination(change: Change) -> bool:
-    """Whether room that was kept for a pod on a node is kept there no longer (its binding says that by itself)."""
-    old, new = change.old, change.new
-    if not isinstance(old, Pod) or not isinstance(new, Pod) or not old.status.nominated_node_name:
-        return False
-    return old.status.nominated_node_name != new.status.nominated_node_name
-
-
-def _was_resized(change: Change) -> bool:
-    """Whether a pod on a node needs something else there than before: room may have come free (in-place resize)."""
-    old, new = change.old, change.new
-    if not isinstance(old, Pod) or not isinstance(new, Pod) or not old.spec.node_name or old.spec == new.spec:
-        return False
-    return pod_requests(old) != pod_requests(new)
-
-
-def _is_news_for_neighbours(change: Change) -> bool:
-    """Whether a pod came to a node, or is another there to those that look for it by its labels; one that leaves wakes everybody."""
-    old, new = change.old, change.new
-    if not isinstance(new, Pod) or not (new.spec.node_name or new.status.nominated_node_name):
-        return False
-    if not isinstance(old, Pod):
-        return True
-    return _seen_by_neighbours(old) != _seen_by_neighbours(new)
-
-
-def _seen_by_neighbours(pod: Pod) -> tuple[object, ...]:
-    meta = pod.metadata
-    return pod.spec.node_name, pod.status.nominated_node_name, meta.labels, meta.deletion_timestamp
-
-
-def _node_matters(change: Change) -> bool:
-    """Whether a node changed in what placement reads; heartbeats do not count."""
-    old, new = change.old, change.new
-    if not isinstance(new, Node):
-        return False
-    if not isinstance(old, Node):
-        return True
-    quiet = msgspec.structs.replace(new.metadata, resource_version=old.metadata.resource_version)
-    same_meta = (quiet.labels, quiet.deletion_timestamp) == (
-        old.metadata.labels,
-        old.metadata.deletion_timestamp,
-    )
-    return not (same_meta and new.spec == old.spec and new.status == old.status)
 
 
 def _named(plan: Plan) -> str:
