@@ -134,7 +134,20 @@ class Waking:
 def _helps_everybody(change: Change) -> bool:
     if isinstance(change.new or change.old, Pod):
         return _was_resized(change) or _left_its_nomination(change)
-    return change.kind in HELPFUL or rules_changed(change) or _node_matters(change)
+    return (
+        change.kind in HELPFUL
+        or _allows_admin_access(change)
+        or rules_changed(change)
+        or _node_matters(change)
+    )
+
+
+def _allows_admin_access(change: Change) -> bool:
+    """Whether claims in a namespace may ask for admin access now, and could not before (cp V-70)."""
+    old, new = change.old, change.new
+    if not isinstance(new, Namespace) or not new.allows_admin_access:
+        return False
+    return not (isinstance(old, Namespace) and old.allows_admin_access)
 
 
 def _left_its_nomination(change: Change) -> bool:

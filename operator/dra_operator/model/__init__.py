@@ -55,7 +55,7 @@ from .devices import (
 from .labels import LabelSelector, LabelSelectorRequirement
 from .lenient import held_allocation
 from .meta import Condition, JsonObject, Kubernetes, ObjectMeta, OwnerReference, Value, metadata_of
-from .namespaces import Namespace
+from .namespaces import ADMIN_ACCESS, Namespace
 from .nodes import (
     Node,
     NodeSelector,
@@ -111,6 +111,7 @@ from .volumes import (
 )
 
 __all__ = [  # what the other packages use
+    "ADMIN_ACCESS",
     "FINALIZER",
     "GATE",
     "KINDS",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from dra_operator.errors import CelUnsupported, InvalidClaim
 from dra_operator.features import feature_name
+from dra_operator.model import ADMIN_ACCESS
 from dra_operator.words import nearest
 
 if TYPE_CHECKING:
@@ -81,6 +82,15 @@ def class_missing(claim: ResourceClaim, path: str, name: str, class_name: str, c
     return (
         f"{shortened(sentence, MAX_SENTENCE)}: create it, and the pod goes on by itself, or name another in the template or manifest "
         "and create claim and pod anew"
+    )
+
+
+def admin_access_forbidden(claim: ResourceClaim, path: str) -> str:
+    """A request looks at devices that others use, where that is not allowed (any longer)."""
+    namespace = claim.metadata.namespace
+    return (
+        f"ResourceClaim {claim.key}: {path}.adminAccess: Namespace {namespace} lacks the label {ADMIN_ACCESS}=true, without which the "
+        "API server takes no allocation with admin access: have an admin label it, and the pod goes on by itself, or leave adminAccess out"
     )
 
 

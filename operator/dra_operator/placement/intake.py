@@ -14,7 +14,7 @@ from dra_operator.model import GATE, SCHEDULER_NAME
 
 from .bound import RUNNING, elsewhere, unserved
 from .entries import group_unknown, hindrance, node_unknown
-from .faults import class_missing, forms
+from .faults import admin_access_forbidden, class_missing, forms
 from .gates import other_gates
 from .outcomes import Allocate, Ignore, Refuse, Release, Wait
 from .ownership import Side
@@ -96,12 +96,26 @@ class Intake:
         found = self._sort(pod, claims)
         if isinstance(found, Refuse):
             return found
+        forbidden = self._admin_forbidden(found.ours)
+        if forbidden is not None:
+            return forbidden
         if pod.spec.node_name:
             return self._for_bound(pod, found)
         if pod.gate_names and not found.ours and not found.allocated_ours:
             return Release()
         held = self._held(pod, found)
         return held if held is not None else _allocate(pod, found)
+
+    def _admin_forbidden(self, claims: Iterable[ResourceClaim]) -> Wait | None:
+        """Claims whose allocation the API server would refuse for want of the namespace's label (cp V-71, V-74)."""
+        for claim in claims:
+            namespace = self._cluster.namespaces.get(claim.metadata.namespace)
+            if namespace is None or namespace.allows_admin_access:
+                continue
+            for path, _, form in forms(claim):
+                if getattr(form, "admin_access", None):
+                    return Wait("AdminAccessForbidden", admin_access_forbidden(claim, path), claim=claim.key)
+        return None
 
     def _sort(self, pod: Pod, claims: Iterable[ResourceClaim]) -> _Sorted | Refuse:
         sides: dict[Side, list[ResourceClaim]] = {Side.OURS: [], Side.THEIRS: []}

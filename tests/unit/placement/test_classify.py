@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from dra_operator.model import (
     GATE,
     SCHEDULER_NAME,
+    Namespace,
     PodStatus,
     ResourceClaim,
     ResourceClaimTemplate,
@@ -262,6 +263,31 @@ def test_a_missing_device_class_is_waited_for(cluster: Cluster) -> None:
         "not exist: create it, and the pod goes on by itself, or name another in the template or manifest and create claim and pod anew",
         claim="ns/c",
     )
+
+
+@pytest.mark.parametrize(
+    ("labels", "waits"),
+    [
+        ({}, True),
+        ({"resource.kubernetes.io/admin-access": "yes"}, True),
+        ({"resource.kubernetes.io/admin-access": "true"}, False),
+        (None, False),
+    ],
+)
+def test_admin_access_waits_for_the_label_of_the_namespace(
+    cluster: Cluster, labels: dict[str, str] | None, *, waits: bool
+) -> None:
+    """Cp V-70, V-71, V-74; of a namespace that is not known nothing is claimed."""
+    cluster.apply("ADDED", claim("c", exactly("gpu", adminAccess=True)))
+    if labels is not None:
+        cluster.apply("ADDED", from_object(Namespace, {"metadata": {"name": "ns", "labels": labels}}))
+
+    found = placer(cluster).classify(pod("p", "c"))
+
+    assert isinstance(found, Wait if waits else Allocate)
+    if isinstance(found, Wait):
+        assert (found.reason, found.claim) == ("AdminAccessForbidden", "ns/c")
+        assert found.message.startswith("ResourceClaim ns/c: spec.devices.requests[0].exactly.adminAccess: ")
 
 
 def test_a_class_of_nearly_the_same_name_is_proposed(cluster: Cluster) -> None:
