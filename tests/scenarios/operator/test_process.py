@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_operator.testing.fakeapi.failures import StatusError
-from dra_operator.testing.fakeapi.faults import Fault, unavailable
+from dra_operator.testing.fakeapi.faults import ALWAYS, WEATHER, Fault, unavailable
 
 from .objects import by_template, device_class, node, pod, policy, slice_, template
 from .world import PATIENCE, World
@@ -201,6 +201,26 @@ async def test_when_its_own_kind_goes_it_says_so_in_a_sentence_and_ends_with_sta
             assert await operator.ended() == 1
         assert "Traceback" not in operator.log
         assert operator.log.count(" ERROR ") == 1
+
+
+async def test_a_watch_that_kopf_cannot_go_on_with_ends_the_process_and_its_successor_works(
+    tmp_path: Path,
+) -> None:
+    """Kopf takes a 410 as an event of a watch, as kube-apiserver sends it, but not in the place of one: crash-only, as with all that it cannot do."""
+    async with World(*STOCK) as here:
+        here.add(*CLUSTER)
+        async with process(here, tmp_path) as operator:
+            await operator.logged("synced with Kubernetes")
+            fault = WEATHER["410 on watch"]()
+            fault.times = ALWAYS
+            here.server.faults.add(fault)
+            here.server.end_watches()
+            assert await operator.ended() == 1
+        assert "task kopf has ended; so does the operator" in operator.log
+        here.server.faults.clear()
+        here.add(pod("p", by_template("gpu")))
+        async with process(here, tmp_path):
+            await here.until(lambda: here.node_of("p"))
 
 
 async def test_wrong_settings_are_a_usage_error(tmp_path: Path) -> None:
