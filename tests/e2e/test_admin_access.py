@@ -61,7 +61,7 @@ def test_a_namespace_that_loses_its_label_keeps_what_is_allocated_and_gets_nothi
     label(fleet, "-")
     fleet.workspace.apply(pod("late", claims={"gpu": "second"}))
 
-    told = fleet.told("late", "AdminAccessForbidden")
+    told = fleet.told("late", "AdminAccessNotAllowed")
     assert f"Namespace {fleet.workspace.namespace} lacks the label {LABEL}=true" in told
     assert gates(kubectl.get("pod", "late")) == ["dra-operator.io/allocate"]
     assert kubectl.get("resourceclaim", "first")["status"]["allocation"]

@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dra_operator.testing.fakeapi.faults import ALWAYS, WEATHER, Fault
-from tests.e2e.crowd import arrive, at_rest, names_waiting, template, until_running
+from dra_operator.testing.fakeapi.faults import ALWAYS, WATCHES, WEATHER, Fault, Spoil
+from tests.e2e.crowd import TEMPLATE, arrive, at_rest, names_waiting, template, until_running
 from tests.e2e.fleet import Fleet
+from tests.e2e.harness.audit import holders
 from tests.e2e.harness.faultproxy import FaultProxy
+from tests.e2e.harness.objects import claim, claim_template, exactly, pod
 from tests.e2e.harness.operator_process import OperatorProcess
 from tests.e2e.harness.waiting import wait_until
+from tests.e2e.history import ClaimHistory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,7 +64,22 @@ def brew(proxy: FaultProxy, name: str, probability: float) -> None:
     proxy.faults.add(fault)
 
 
-WRITES_AND_READS = {"409": 0.2, "429": 0.1, "503": 0.2, "reset before": 0.1, "reset after": 0.2}
+WRITES_AND_READS = {"409": 0.1, "429": 0.05, "503": 0.1, "reset before": 0.05, "reset after": 0.1}
+"""Of three requests one fails; an attempt has about five. With twice as much a pod in twelve, ever more patient, takes minutes."""
+
+
+def test_requests_that_fail_and_answers_that_are_lost(fleet: Fleet, proxy: FaultProxy) -> None:
+    with ClaimHistory(fleet.workspace) as history:
+        for name, probability in WRITES_AND_READS.items():
+            brew(proxy, name, probability)
+        arrive(fleet, PODS)
+        until_running(fleet, PODS, timeout=150)
+        struck = sum(len(rule.hits) for rule in proxy.faults.rules[1:])
+        proxy.faults.clear()
+        assert at_rest(fleet) == []
+
+    assert history.doubles == []
+    assert struck > PODS
 
 
 def test_watches_that_break_expire_and_repeat_themselves(fleet: Fleet, proxy: FaultProxy) -> None:
@@ -85,3 +103,41 @@ def test_token_that_is_not_accepted_for_a_while(
     proxy.faults.clear()
     until_running(fleet, PODS)
     wait_until(module_operator.ready, "the operator ready again")
+
+
+def test_devices_that_another_allocator_took_unseen_are_told_on_both_claims(
+    fleet: Fleet, ungated: Workspace, proxy: FaultProxy
+) -> None:
+    """The operator hears late of what kube-scheduler allocates from the same pool, by a toleration, as users could write it (cp I-13)."""
+    theirs = Fleet(ungated, fleet.suffix)
+    wanted = exactly(
+        "gpu", fleet.name("gpu"), tolerations=[{"key": "dra-operator.io/owned", "operator": "Exists"}]
+    )
+    ungated.apply(claim_template(TEMPLATE, wanted))
+    late = Fault(verbs=WATCHES, resource="resourceclaims", times=ALWAYS, spoil=Spoil(lag=3.0))
+    proxy.faults.add(late)
+    proxy.break_watches()
+    wait_until(lambda: late.hits, "a watch whose events come late")
+    names = [f"ours-{number}" for number in range(4)]
+    fleet.workspace.apply(*(claim(name, exactly("gpu", fleet.name("gpu"))) for name in (*names, "last")))
+    fleet.workspace.apply(pod("last", claims={"gpu": "last"}))
+    fleet.running("last")  # so the others are known by now
+    ungated.kubectl.create([pod(f"theirs-{number}", templates={"gpu": TEMPLATE}) for number in range(4)])
+    until_running(theirs, 4)
+    fleet.workspace.apply(*(pod(name, claims={"gpu": name}) for name in names))
+    until_running(fleet, len(names) + 1)
+    proxy.faults.clear()
+    claims = [
+        item for space in (fleet.workspace, ungated) for item in space.kubectl.get_all("resourceclaims")
+    ]
+    twice = {key for keys in holders(claims).values() if len(keys) > 1 for key in keys}
+    assert twice, "nothing came late enough"
+    wait_until(
+        lambda: {
+            f"{space.namespace}/{event['involvedObject']['name']}"
+            for space in (fleet.workspace, ungated)
+            for event in space.kubectl.get_all("events", "--field-selector=reason=DeviceHeldTwice")
+        },
+        "each claim that shares a device is told",
+        accept=lambda told: twice <= told,
+    )

@@ -46,7 +46,7 @@ EVENTS: Final = {
     "SelectorFailed": Reason(WARNING, (POD, CLAIM)),
     "SelectorNotEvaluated": Reason(WARNING, (POD, CLAIM)),
     "MixedClaim": Reason(WARNING, (POD, CLAIM)),
-    "AdminAccessForbidden": Reason(WARNING, (POD, CLAIM)),
+    "AdminAccessNotAllowed": Reason(WARNING, (POD, CLAIM)),
     "DeviceClassMissing": Reason(WARNING, (POD, CLAIM)),
     "ClaimNotReady": Reason(WARNING),
     "ClaimMissing": Reason(WARNING),

@@ -114,7 +114,7 @@ class Intake:
                 continue
             for path, _, form in forms(claim):
                 if getattr(form, "admin_access", None):
-                    return Wait("AdminAccessForbidden", admin_access_forbidden(claim, path), claim=claim.key)
+                    return Wait("AdminAccessNotAllowed", admin_access_forbidden(claim, path), claim=claim.key)
         return None
 
     def _sort(self, pod: Pod, claims: Iterable[ResourceClaim]) -> _Sorted | Refuse:

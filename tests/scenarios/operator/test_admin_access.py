@@ -48,11 +48,11 @@ async def test_a_monitor_sees_what_others_use_waits_without_the_label_and_keeps_
 
         await label(here, None)
         here.add(pod("watch-2", by_name("second")))
-        await here.until(lambda: here.messages("AdminAccessForbidden", "watch-2"), "told")
-        (text,) = here.messages("AdminAccessForbidden", "watch-2")
+        await here.until(lambda: here.messages("AdminAccessNotAllowed", "watch-2"), "told")
+        (text,) = here.messages("AdminAccessNotAllowed", "watch-2")
         assert text.startswith(f"ResourceClaim default/second: {PATH}: Namespace default lacks the label")
         await here.until(
-            lambda: here.messages("AdminAccessForbidden", "second") == [text], "the claim is told, too"
+            lambda: here.messages("AdminAccessNotAllowed", "second") == [text], "the claim is told, too"
         )
         assert (here.is_gated("watch-2"), sorted(here.devices())) == (True, ["first", "mine"])
 

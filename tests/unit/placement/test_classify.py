@@ -286,7 +286,7 @@ def test_admin_access_waits_for_the_label_of_the_namespace(
 
     assert isinstance(found, Wait if waits else Allocate)
     if isinstance(found, Wait):
-        assert (found.reason, found.claim) == ("AdminAccessForbidden", "ns/c")
+        assert (found.reason, found.claim) == ("AdminAccessNotAllowed", "ns/c")
         assert found.message.startswith("ResourceClaim ns/c: spec.devices.requests[0].exactly.adminAccess: ")
 
 
