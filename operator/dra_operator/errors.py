@@ -12,6 +12,7 @@
     │   ├── NodeFailure             this node cannot be judged (an invalid pool on it); others can
     │   │   └── AllConflict         all devices there are asked for, and they do not meet a constraint
     │   └── SearchLimitReached      gave up after that many steps: says nothing about possibility
+    ├── WorkLimitReached            gave up after so much work of selectors: a later look goes on from there
     ├── CelError                    an expression
     │   ├── CelCompileError         does not compile in the DRA environment
     │   ├── CelRuntimeError         compiles, and fails on this device
@@ -141,6 +142,25 @@ class SearchLimitReached(Unsatisfied):
     def __init__(self, steps: int) -> None:
         super().__init__(f"gave up after {steps} search steps without an answer")
         self.steps = steps
+
+
+class WorkLimitReached(DraError):
+    """The selectors of a decision need more work than it may do; what was found stays known, and the next look goes on from there.
+
+    Says nothing about a claim, a class or a device, so it is never kept as an answer.
+
+    Args:
+        units: of work that the decision was allowed.
+        spot: the selector at which it ended, as far as that is known.
+        message: for the user; empty for plain words.
+        claim: `namespace/name`; empty if it is not known.
+    """
+
+    def __init__(self, units: int, spot: Spot | None = None, message: str = "", claim: str = "") -> None:
+        super().__init__(message or f"selectors took more than the {units} units of work of one decision")
+        self.units = units
+        self.spot = spot
+        self.claim = claim
 
 
 @dataclass(frozen=True, slots=True)

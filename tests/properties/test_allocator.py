@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dra_operator.allocator import AllocatedState, Allocator, Collector, Inputs, Options, SliceList
+from dra_operator.cel.meter import Meter
 from dra_operator.errors import NodeFailure, NoSolution
 from dra_operator.features import Features
 from dra_operator.model import (
@@ -52,6 +53,9 @@ class Equals:
 
 
 class TinyCompiler:
+    def __init__(self) -> None:
+        self.meter = Meter()
+
     def compile(self, expression: str, features: Features) -> Selector:
         del features
         return Equals(*expression.split("="))

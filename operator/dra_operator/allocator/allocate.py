@@ -65,6 +65,7 @@ class Allocator:
             InvalidClaim: a claim, or a class that it names, can never be allocated as written.
             InvalidPool: with `upstream_0_37` only: pools that the product fails per node.
             CelError: a selector fails on a device that had to be tested (alloc L-4).
+            WorkLimitReached: the decision may do no more work on selectors.
             FeatureUnsupported: a claim uses a feature that is not built.
         """
         view = view_of(self._inputs.slices, node, self._inputs.features, strict=self._options.upstream_0_37)

@@ -17,6 +17,7 @@ from dra_operator.errors import (
     InvalidInput,
     InvalidPool,
     Spot,
+    WorkLimitReached,
 )
 from dra_operator.model import DeviceId
 
@@ -116,6 +117,7 @@ class Matcher:
 
         Raises:
             CelError: with upstream's prefix; fatal for the whole call (alloc L-4).
+            WorkLimitReached: with the place of the selector at which it ended.
         """
         for index, (place, why, expression) in enumerate(self._steps):
             try:
@@ -123,6 +125,10 @@ class Matcher:
                     continue
             except CelError as error:
                 raise _located(error, place, candidate) from error
+            except WorkLimitReached as error:
+                raise WorkLimitReached(
+                    error.units, Spot(place.owner.ref, _path(place), "", expression)
+                ) from error
             return Rejection(why, expression)
         return None
 
@@ -138,9 +144,13 @@ def _expression(owner: str, index: int, selector: DeviceSelector) -> str:
     return selector.cel.expression
 
 
+def _path(place: _Place) -> str:
+    return f"{place.owner.path}selectors[{place.number}].cel.expression"
+
+
 def _located(error: CelError, place: _Place, candidate: Candidate) -> CelError:
     owner, where = place.owner, f"{place.owner.label}: selector #{place.number}"
-    path = f"{owner.path}selectors[{place.number}].cel.expression"
+    path = _path(place)
     is_general = isinstance(error, CelCompileError)
     is_bare = not is_general and not candidate.device.attributes and not candidate.device.capacity
     published = () if is_general else _published(candidate)

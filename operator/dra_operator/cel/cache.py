@@ -15,7 +15,9 @@ from dra_operator.errors import CelError, CelRuntimeError
 from .checks import check_selector
 from .environment import stored_expressions
 from .evaluate import plan
+from .meter import Meter
 from .parser import parse, unsupported
+from .patterns import PATTERNS
 from .values import device_input, type_name
 
 if TYPE_CHECKING:
@@ -31,8 +33,14 @@ if TYPE_CHECKING:
 MAX_SELECTORS: Final = 2048
 """Compiled expressions kept; the least recently used goes first. Arbitrary: far more than clusters have."""
 
-MAX_ANSWERS: Final = 5_000_000
-"""Answers kept, some 100 bytes each; enough for 100 selectors over 50,000 devices."""
+MAX_TEXT: Final = 256 * 1024
+"""Characters of the expressions that are kept: 128 for each of `MAX_SELECTORS`. Compiled, one takes up to 500 bytes (measured), all 128 MiB."""
+
+MAX_ANSWERS: Final = 2_000_000
+"""Answers kept, some 100 bytes each; enough for 40 selectors over 50,000 devices."""
+
+COMPILING: Final = 50
+"""Units of work for each character that is compiled (measured: 10 to 50 µs, where a unit is a quarter of one)."""
 
 T = TypeVar("T")
 
@@ -84,9 +92,11 @@ class _Selector:
         Raises:
             CelRuntimeError: the expression fails on this device, or gives no bool.
             CelUnsupported: the engine cannot tell.
+            WorkLimitReached: not yet, and no more work is allowed.
         """
         answer = self.answers.get(slice_, device)
         if answer is None:
+            self._owner.meter.check()
             self._owner.count()
             answer = self.answers.put(slice_, device, self._answer(slice_, device))
         if isinstance(answer, CelError):
@@ -95,20 +105,20 @@ class _Selector:
 
     def _answer(self, slice_: ResourceSlice, device: Device) -> bool | CelError:
         try:
-            return evaluate(self._program, self._owner.seen(slice_, device))
+            return evaluate(self._program, self._owner.seen(slice_, device), self._owner.meter)
         except CelError as error:
             return type(error)(*error.args)
 
 
-def evaluate(program: Program, device: DeviceInput) -> bool:
-    """The bool that a program gives on a device.
+def evaluate(program: Program, device: DeviceInput, meter: Meter) -> bool:
+    """The bool that a program gives on a device; the meter counts the work.
 
     Raises:
         CelRuntimeError: it fails, or gives no bool.
         CelUnsupported: the engine cannot tell.
     """
     try:
-        result = program.evaluate(device)
+        result = program.evaluate(device, meter)
     except CelRuntimeError as error:
         raise CelRuntimeError(with_hint(str(error))) from error
     if isinstance(result, bool):
@@ -141,6 +151,9 @@ class CelPythonCompiler:
     Args:
         environment: gives the names that expressions may use; the default is what the scheduler does (alloc L-6).
         max_answers: how many answers to keep; all are forgotten when there are more.
+
+    Attributes:
+        meter: limits the work of a decision; at first, there is no limit.
     """
 
     def __init__(
@@ -150,7 +163,9 @@ class CelPythonCompiler:
     ) -> None:
         self._environment = environment
         self._max_answers = max_answers
+        self.meter = Meter()
         self._kept = 0
+        self._text = 0
         self._inputs: _PerDevice[DeviceInput] = _PerDevice()
         self._known: OrderedDict[tuple[str, Environment], _Selector | CelError] = OrderedDict()
 
@@ -160,13 +175,15 @@ class CelPythonCompiler:
         Raises:
             CelCompileError: it does not compile.
             CelUnsupported: it may be valid, but this engine cannot evaluate it.
+            WorkLimitReached: not yet, and no more work is allowed.
         """
         key = (expression, self._environment(features))
         found = self._known.get(key)
         if found is None:
+            self.meter.check()
             found = self._known[key] = self._compiled(*key)
-            if len(self._known) > MAX_SELECTORS:
-                self._known.popitem(last=False)
+            self._text += len(expression)
+            self._make_room()
         else:
             self._known.move_to_end(key)
         if isinstance(found, CelError):
@@ -189,8 +206,16 @@ class CelPythonCompiler:
             if isinstance(selector, _Selector):
                 selector.answers.clear()
 
+    def _make_room(self) -> None:
+        while len(self._known) > MAX_SELECTORS or (self._text > MAX_TEXT and len(self._known) > 1):
+            (expression, _), _ = self._known.popitem(last=False)
+            self._text -= len(expression)
+
     def _compiled(self, expression: str, environment: Environment) -> _Selector | CelError:
+        before = PATTERNS.work
         try:
             return _Selector(compile_program(expression, environment), self)
         except CelError as error:
             return type(error)(*error.args)
+        finally:
+            self.meter.spend(COMPILING * len(expression) + PATTERNS.work - before)

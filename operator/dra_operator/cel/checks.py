@@ -19,6 +19,7 @@ from .kinds import (
     DOUBLE,
     DYN,
     INT,
+    MAX_SIZE,
     NULL,
     STRING,
     TYPE,
@@ -30,7 +31,7 @@ from .kinds import (
     optional_of,
 )
 from .parser import fault, unsupported
-from .strings import compiled
+from .patterns import PATTERNS
 from .values import UInt
 
 if TYPE_CHECKING:
@@ -116,7 +117,10 @@ class _Checker:
         return fault(self._text, at, message)
 
     def _kind(self, node: Node, scope: Scope) -> Kind:
-        return self._bindings.substitute(self._rules[type(node)](node, scope))
+        kind = self._bindings.substitute(self._rules[type(node)](node, scope))
+        if kind.size(MAX_SIZE + 1) > MAX_SIZE:
+            raise unsupported("so large a type")
+        return kind
 
     def _undeclared(self, at: int, name: str) -> CelCompileError:
         return self._fault(at, f"undeclared reference to '{name}' (in container '')")
@@ -214,7 +218,7 @@ class _Checker:
         if not isinstance(pattern, syntax.Literal) or not isinstance(pattern.value, str):
             return
         try:
-            compiled(pattern.value)
+            PATTERNS.get(pattern.value)
         except CelRuntimeError as error:
             raise self._fault(pattern.at, f"invalid {name} argument") from error
 

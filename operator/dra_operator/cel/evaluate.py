@@ -30,15 +30,24 @@ from .values import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from .meter import Meter
     from .registry import Overload, Table
     from .syntax import Node
 
     Run = Callable[["Frame"], Any]
+    _Chosen = tuple[Callable[..., Any], Callable[..., int] | None]
     Slots = Mapping[str, int]
 
 BUDGET: Final = 500_000
-"""Work that comprehensions may do on one device, in nodes of their bodies. Upstream stops at 1,000,000 units of a finer
-measure (alloc L-8); below this budget it never does, above we do not know, and say so."""
+"""Work that an expression may do on one device: its nodes, those of comprehensions' bodies as often as they run, and what large values cost
+(`cost.py`). Upstream stops at 1,000,000 units of a finer measure (alloc L-8); below this budget it never does, above we do not know, and
+say so. A fifth of a second at most, and some 30 MB."""
+
+CUT: Final = 1024
+"""Characters of an error that are kept: its text may hold any value that the expression has built, and each device has its own."""
+
+_SIZED: Final = frozenset({str, bytes, tuple, dict, DomainMap, Optional})
+"""Types of values that can be large; work on others is never counted."""
 
 _FOLDED: Final = frozenset({"bool", "bytes", "double", "int", "string", "type", "uint"})
 """Conversions that cel-go computes when it plans, if their argument is constant; errors then are compile errors."""
@@ -69,13 +78,14 @@ class Frame:
     spent: int = 0
 
     def spend(self, work: int) -> None:
-        """Count work of a comprehension.
+        """Count work.
 
         Raises:
             CelUnsupported: there is so much of it that upstream may have given up.
         """
         self.spent += work
         if self.spent > BUDGET:
+            self.spent = BUDGET  # what is refused is not done
             raise CelUnsupported("CEL: the expression does too much work on this device")
 
 
@@ -85,9 +95,10 @@ class Program:
 
     run: Run
     slots: int
+    size: int
 
-    def evaluate(self, device: DeviceInput) -> Any:
-        """The result on a device.
+    def evaluate(self, device: DeviceInput, meter: Meter) -> Any:
+        """The result on a device; the work is the meter's to count, whatever comes of it.
 
         Raises:
             CelRuntimeError: the expression fails on it.
@@ -95,10 +106,19 @@ class Program:
         """
         if device.fault:
             raise CelRuntimeError(device.fault)
+        frame = Frame(device, [None] * self.slots, self.size)
         try:
-            return self.run(Frame(device, [None] * self.slots))
+            return self.run(frame)
+        except CelRuntimeError as error:
+            raise CelRuntimeError(_cut(str(error))) from error
         except RecursionError as error:
             raise unsupported("so deep a nesting") from error
+        finally:
+            meter.spend(frame.spent)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= CUT else f"{text[:CUT]}…"
 
 
 def plan(node: Node, functions: Table) -> Program:
@@ -109,7 +129,7 @@ def plan(node: Node, functions: Table) -> Program:
         CelUnsupported: the tree is nested too deeply.
     """
     planner = _Planner(functions)
-    return Program(planner.plan(node, {}), planner.slots)
+    return Program(planner.plan(node, {}), planner.slots, _size(node))
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,7 +398,7 @@ class _Dispatch:
         self.name = name
         self.arguments = arguments
         self._overloads = overloads
-        self._known: dict[tuple[type, ...], Callable[..., Any]] = {}
+        self._known: dict[tuple[type, ...], _Chosen] = {}
 
     def __call__(self, frame: Frame) -> Any:
         values = [run(frame) for run in self.arguments]
@@ -386,7 +406,10 @@ class _Dispatch:
         chosen = self._known.get(types)
         if chosen is None:
             chosen = self._known[types] = self._choose(types)
-        return chosen(*values)
+        run, cost = chosen
+        if cost is not None and (units := cost(*values)):
+            frame.spend(units)
+        return run(*values)
 
     def specialised(self) -> Run:
         """A faster closure for the frequent case of two arguments."""
@@ -401,16 +424,19 @@ class _Dispatch:
             chosen = known.get(types)
             if chosen is None:
                 chosen = known[types] = choose(types)
-            return chosen(one, other)
+            call, cost = chosen
+            if cost is not None and (units := cost(one, other)):
+                frame.spend(units)
+            return call(one, other)
 
         return run
 
-    def _choose(self, types: tuple[type, ...]) -> Callable[..., Any]:
+    def _choose(self, types: tuple[type, ...]) -> _Chosen:
         names = tuple(TYPE_NAMES[kind] for kind in types)
         for overload in self._overloads:
             if overload.takes(names):
-                return overload.run
-        return self._refuse(names)
+                return overload.run, overload.cost if _SIZED.intersection(types) else None
+        return self._refuse(names), None
 
     def _refuse(self, names: tuple[str, ...]) -> Callable[..., Any]:
         """Fails in cel-go's words: operators name themselves only where the left type has no such operator at all."""
@@ -431,13 +457,13 @@ def _folded(name: str, run: _Dispatch) -> Run | None:
     """The constant that a call of constants gives, where cel-go or we compute it beforehand."""
     if name not in _FOLDED | _PURE or not all(isinstance(part, _Constant) for part in run.arguments):
         return None
-    nothing: Any = None
+    device: Any = None  # constants ask for none
     try:
-        return _Constant(run(nothing))
+        return _Constant(run(Frame(device, [])))
     except CelRuntimeError as error:
         if name in _PURE:
             return None
-        raise CelCompileError(f"program instantiation failed: {error}") from error
+        raise CelCompileError(f"program instantiation failed: {_cut(str(error))}") from error
 
 
 # ------------------------------------------------------------------ logic and comprehensions

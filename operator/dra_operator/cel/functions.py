@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dra_operator.errors import CelRuntimeError, CelUnsupported
 
+from .cost import deep, linear
 from .registry import Table
 from .values import (
     INT_MAX,
@@ -55,13 +56,13 @@ def _uint(value: int) -> UInt:
 # ------------------------------------------------------------------ operators
 
 
-@STANDARD.define("_==_(A, A) -> bool")
+@STANDARD.define("_==_(A, A) -> bool", cost=deep)
 def equals(left: Any, right: Any) -> bool:
     """`==`."""
     return equal(left, right)
 
 
-@STANDARD.define("_!=_(A, A) -> bool")
+@STANDARD.define("_!=_(A, A) -> bool", cost=deep)
 def differs(left: Any, right: Any) -> bool:
     """`!=`: in cel-go, values that cannot be compared differ."""
     try:
@@ -101,7 +102,9 @@ def _define_orders() -> None:
     ]
     alike = [(kind, kind) for kind in ("bool", "string", "bytes")]
     for name, compare in _ORDERS.items():
-        STANDARD.define(*(f"{name}({left}, {right}) -> bool" for left, right in whole + alike))(compare)
+        STANDARD.define(*(f"{name}({left}, {right}) -> bool" for left, right in whole + alike), cost=linear)(
+            compare
+        )
         STANDARD.define(*(f"{name}({left}, {right}) -> bool" for left, right in mixed))(_as_doubles(compare))
 
 
@@ -229,7 +232,10 @@ def div_double(left: float, right: float) -> float:
 
 
 @STANDARD.define(
-    "_+_(string, string) -> string", "_+_(bytes, bytes) -> bytes", "_+_(list(A), list(A)) -> list(A)"
+    "_+_(string, string) -> string",
+    "_+_(bytes, bytes) -> bytes",
+    "_+_(list(A), list(A)) -> list(A)",
+    cost=linear,
 )
 def concatenate(left: Any, right: Any) -> Any:
     """`+` of strings, bytes and lists."""
@@ -238,7 +244,7 @@ def concatenate(left: Any, right: Any) -> Any:
     return left + right
 
 
-@STANDARD.define("@in(A, list(A)) -> bool")
+@STANDARD.define("@in(A, list(A)) -> bool", cost=deep)
 def in_list(item: Any, items: tuple[Any, ...]) -> bool:
     """`in` a list; elements that cannot be compared are not it."""
     return any(_same(item, other) for other in items)
@@ -368,7 +374,7 @@ def int_of_double(value: float) -> int:
     return int(value)
 
 
-@STANDARD.define("int(string) -> int")
+@STANDARD.define("int(string) -> int", cost=linear)
 def int_of_string(value: str) -> int:
     """An int from decimal text."""
     if not re.fullmatch(r"[+-]?[0-9]{1,40}", value) or not INT_MIN <= int(value) <= INT_MAX:
@@ -390,7 +396,7 @@ def uint_of_double(value: float) -> UInt:
     return UInt(int(value))
 
 
-@STANDARD.define("uint(string) -> uint")
+@STANDARD.define("uint(string) -> uint", cost=linear)
 def uint_of_string(value: str) -> UInt:
     """A uint from decimal text."""
     if not re.fullmatch(r"[0-9]{1,40}", value) or int(value) > UINT_MAX:
@@ -404,13 +410,15 @@ def double_of_number(value: float) -> float:
     return float(value)
 
 
-@STANDARD.define("double(string) -> double")
+@STANDARD.define("double(string) -> double", cost=linear)
 def double_of_string(value: str) -> float:
     """A double from decimal text; Go's hexadecimal floats are left out."""
     if re.fullmatch(r"[+-]?0[xX].*", value):
         raise CelUnsupported("CEL: hexadecimal text in double() is not supported")
     if not re.fullmatch(
-        r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?(?i:inf|infinity)|(?i:nan)", value
+        # Possessive: nothing is tried twice, however long the text.
+        r"[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?|[+-]?(?i:inf|infinity)|(?i:nan)",
+        value,
     ):
         raise _conversion(value, "double")
     number = float(value)
@@ -425,7 +433,7 @@ def bool_of_bool(value: bool) -> bool:  # noqa: FBT001 -- CEL's conversion
     return value
 
 
-@STANDARD.define("bool(string) -> bool")
+@STANDARD.define("bool(string) -> bool", cost=linear)
 def bool_of_string(value: str) -> bool:
     """A bool from the texts that Go's ParseBool knows."""
     if value in {"1", "t", "T", "true", "TRUE", "True"}:
@@ -453,7 +461,7 @@ def string_of_bool(value: bool) -> str:  # noqa: FBT001 -- CEL's conversion
     return str(value).lower()
 
 
-@STANDARD.define("string(bytes) -> string")
+@STANDARD.define("string(bytes) -> string", cost=linear)
 def string_of_bytes(value: bytes) -> str:
     """Text from UTF-8."""
     try:
@@ -487,7 +495,7 @@ def bytes_of_bytes(value: bytes) -> bytes:
     return value
 
 
-@STANDARD.define("bytes(string) -> bytes")
+@STANDARD.define("bytes(string) -> bytes", cost=linear)
 def bytes_of_string(value: str) -> bytes:
     """UTF-8."""
     return value.encode()
@@ -558,19 +566,19 @@ def last(items: tuple[Any, ...]) -> Optional:
 # ------------------------------------------------------------------ lists
 
 
-@STANDARD.define(".indexOf(list(A), A) -> int")
+@STANDARD.define(".indexOf(list(A), A) -> int", cost=deep)
 def list_index(items: tuple[Any, ...], wanted: Any) -> int:
     """Number of the first equal element, or -1."""
     return next((number for number, item in enumerate(items) if _same(item, wanted)), -1)
 
 
-@STANDARD.define(".lastIndexOf(list(A), A) -> int")
+@STANDARD.define(".lastIndexOf(list(A), A) -> int", cost=deep)
 def list_last_index(items: tuple[Any, ...], wanted: Any) -> int:
     """Number of the last equal element, or -1."""
     return max((number for number, item in enumerate(items) if _same(item, wanted)), default=-1)
 
 
-@INCLUDES.define(".includes(dyn, dyn) -> bool")
+@INCLUDES.define(".includes(dyn, dyn) -> bool", cost=deep)
 def includes(value: Any, wanted: Any) -> bool:
     """Membership in a list, equality with a scalar (alloc L-9)."""
     if not isinstance(value, tuple):

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from dra_operator.features import Features
     from dra_operator.model import Device, ResourceSlice
 
+    from .meter import Meter
+
 
 class Selector(Protocol):
     """One compiled expression."""
@@ -21,12 +23,19 @@ class Selector(Protocol):
         Raises:
             CelRuntimeError: the expression fails on this device; the text is upstream's where ours knows it (alloc L-4).
             CelUnsupported: the engine cannot evaluate it on this device.
+            WorkLimitReached: the answer is not known yet, and the decision may do no more work.
         """
         ...
 
 
 class SelectorCompiler(Protocol):
-    """Turns expressions into selectors; keeps what it compiled."""
+    """Turns expressions into selectors; keeps what it compiled.
+
+    Attributes:
+        meter: limits the work of a decision.
+    """
+
+    meter: Meter
 
     def compile(self, expression: str, features: Features) -> Selector:
         """Compile one expression in the environment that the features give (alloc L-6).
@@ -34,5 +43,6 @@ class SelectorCompiler(Protocol):
         Raises:
             CelCompileError: it does not compile.
             CelUnsupported: it may be valid, but this engine cannot evaluate it.
+            WorkLimitReached: it is not compiled yet, and the decision may do no more work.
         """
         ...

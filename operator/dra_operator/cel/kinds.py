@@ -6,6 +6,18 @@ Used by the checker and by the table of functions. Types are interned tuples in 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
+
+from dra_operator.errors import CelUnsupported
+
+MAX_STEPS: Final = 100_000
+"""Steps of unification for one expression, half a second at worst: types that hold one another twice grow with a power of two."""
+
+MAX_SIZE: Final = 50
+"""Names in the type of a value. Arbitrary: lists nested in lists fifty times."""
+
+_COPIED: Final = 64
+"""Bindings that are copied in one step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +30,14 @@ class Kind:
     def __str__(self) -> str:
         """As upstream's messages print it."""
         return f"{self.name}({', '.join(map(str, self.params))})" if self.params else self.name
+
+    def size(self, enough: int) -> int:
+        """How many names it is made of; a larger type is not counted to its end."""
+        found, waiting = 0, [self]
+        while waiting and found < enough:
+            found += 1
+            waiting.extend(waiting.pop().params)
+        return found
 
     @property
     def is_dyn(self) -> bool:
@@ -80,10 +100,19 @@ def split_top(text: str) -> list[str]:
 
 @dataclass(slots=True)
 class Bindings:
-    """What the type parameters of one expression stand for; grows while the checker walks it."""
+    """What the type parameters of one expression stand for; grows while the checker walks it.
+
+    All of it raises `CelUnsupported` when an expression takes more than `MAX_STEPS`.
+    """
 
     found: dict[str, Kind] = field(default_factory=dict)
     fresh: int = 0
+    steps: int = 0
+
+    def _step(self, count: int = 1) -> None:
+        self.steps += count
+        if self.steps > MAX_STEPS:
+            raise CelUnsupported("CEL: types so involved are not supported")
 
     def rename(self, kinds: tuple[Kind, ...]) -> tuple[Kind, ...]:
         """The same types with type parameters of their own, for one use of an overload."""
@@ -91,6 +120,7 @@ class Bindings:
         return tuple(self._rename(kind, self.fresh) for kind in kinds)
 
     def _rename(self, kind: Kind, number: int) -> Kind:
+        self._step()
         if kind.is_param:
             return Kind(f"~{kind.name}{number}")
         return (
@@ -101,6 +131,7 @@ class Bindings:
 
     def substitute(self, kind: Kind, *, to_dyn: bool = False) -> Kind:
         """The type with what is known put in; unknown parameters become `dyn` on request."""
+        self._step()
         if kind.is_param:
             if kind.name in self.found:
                 return self.substitute(self.found[kind.name], to_dyn=to_dyn)
@@ -113,6 +144,7 @@ class Bindings:
         """Whether values of the given types fit; binds type parameters only when all fit."""
         if len(wanted) != len(given):
             return False
+        self._step(len(self.found) // _COPIED)
         before = dict(self.found)
         if all(self._assignable(one, other) for one, other in zip(given, wanted, strict=True)):
             return True
@@ -120,6 +152,7 @@ class Bindings:
         return False
 
     def _assignable(self, one: Kind, other: Kind) -> bool:
+        self._step()
         if other.is_param:
             fits, known = self._substitution(one, other)
             if fits or known:
@@ -128,7 +161,7 @@ class Bindings:
             return self._substitution(other, one)[0]
         if one.is_dyn or other.is_dyn:
             return True
-        if NULL in {one, other}:
+        if NULL in (one, other):
             return one == other
         if one.name != other.name or len(one.params) != len(other.params):
             return False
@@ -155,6 +188,7 @@ class Bindings:
         return True, True
 
     def _mentions(self, kind: Kind, param: Kind) -> bool:
+        self._step()
         if kind == param:
             return True
         if kind.is_param:

@@ -7,19 +7,21 @@ from typing import Final
 from dra_operator.errors import CelRuntimeError, CelUnsupported, InvalidQuantity
 from dra_operator.quantity import NANO, Quantity
 
+from .cost import parsed
 from .registry import Table
 from .values import INT_MAX, INT_MIN, Semver
 
 KUBERNETES: Final = Table()
 
 _EXACT_DOUBLE: Final = 2**53
+_LARGEST_DOUBLE: Final = 10**308
 
 
 def _sign(value: int) -> int:
     return (value > 0) - (value < 0)
 
 
-@KUBERNETES.define("quantity(string) -> kubernetes.Quantity")
+@KUBERNETES.define("quantity(string) -> kubernetes.Quantity", cost=parsed)
 def quantity(text: str) -> Quantity:
     """A quantity from text."""
     try:
@@ -28,7 +30,7 @@ def quantity(text: str) -> Quantity:
         raise CelRuntimeError(str(error)) from error
 
 
-@KUBERNETES.define("isQuantity(string) -> bool")
+@KUBERNETES.define("isQuantity(string) -> bool", cost=parsed)
 def is_quantity(text: str) -> bool:
     """Whether the text is a quantity."""
     try:
@@ -61,6 +63,8 @@ def as_integer(value: Quantity) -> int:
 @KUBERNETES.define(".asApproximateFloat(kubernetes.Quantity) -> double")
 def as_approximate_float(value: Quantity) -> float:
     """The nearest double, where upstream's way of multiplying with a power of ten gives the same."""
+    if abs(value.nano) > _LARGEST_DOUBLE:
+        raise CelUnsupported("CEL: asApproximateFloat() of so large a quantity is not supported")
     exact = value.nano / NANO
     if value.is_whole and abs(value.nano // NANO) <= _EXACT_DOUBLE:
         return exact
@@ -115,25 +119,25 @@ def sub_whole(left: Quantity, right: int) -> Quantity:
     return left - Quantity.of(right)
 
 
-@KUBERNETES.define("semver(string) -> kubernetes.Semver")
+@KUBERNETES.define("semver(string) -> kubernetes.Semver", cost=parsed)
 def semver(text: str) -> Semver:
     """A strict semantic version."""
     return Semver.parse(text)
 
 
-@KUBERNETES.define("semver(string, bool) -> kubernetes.Semver")
+@KUBERNETES.define("semver(string, bool) -> kubernetes.Semver", cost=parsed)
 def semver_normalized(text: str, normalize: bool) -> Semver:  # noqa: FBT001 -- the library's signature
     """A semantic version, lenient on request."""
     return Semver.normalized(text) if normalize else Semver.parse(text)
 
 
-@KUBERNETES.define("isSemver(string) -> bool")
+@KUBERNETES.define("isSemver(string) -> bool", cost=parsed)
 def is_semver(text: str) -> bool:
     """Whether the text is a strict semantic version."""
     return is_semver_normalized(text, normalize=False)
 
 
-@KUBERNETES.define("isSemver(string, bool) -> bool")
+@KUBERNETES.define("isSemver(string, bool) -> bool", cost=parsed)
 def is_semver_normalized(text: str, normalize: bool) -> bool:  # noqa: FBT001 -- the library's signature
     """Whether the text is a semantic version, lenient on request."""
     try:

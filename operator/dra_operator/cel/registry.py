@@ -6,7 +6,7 @@ receiver), `_+_(int, int) -> int` for an operator.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .kinds import Kind, parse_kind, split_top
@@ -19,13 +19,14 @@ F = TypeVar("F", bound="Callable[..., Any]")
 
 @dataclass(frozen=True, slots=True)
 class Overload:
-    """One signature of a function and what runs for it."""
+    """One signature of a function, what runs for it, and what that costs beyond its node (`cost.py`; None for nothing)."""
 
     name: str
     method: bool
     params: tuple[Kind, ...]
     result: Kind
     run: Callable[..., Any]
+    cost: Callable[..., int] | None = None
 
     def takes(self, types: tuple[str, ...]) -> bool:
         """Whether values of these run-time types fit."""
@@ -41,12 +42,17 @@ class Table:
     def __init__(self) -> None:
         self._overloads: dict[tuple[str, bool], list[Overload]] = {}
 
-    def define(self, *signatures: str) -> Callable[[F], F]:
-        """Decorator: the function implements these signatures."""
+    def define(self, *signatures: str, cost: Callable[..., int] | None = None) -> Callable[[F], F]:
+        """Decorator: the function implements these signatures.
+
+        Args:
+            signatures: in the notation of this module.
+            cost: units by the arguments, for work that hangs on their size.
+        """
 
         def register(run: F) -> F:
             for signature in signatures:
-                self._add(parse_signature(signature, run))
+                self._add(replace(parse_signature(signature, run), cost=cost))
             return run
 
         return register

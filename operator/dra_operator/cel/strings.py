@@ -5,86 +5,73 @@ Positions count code points. Regular expressions are RE2's, as upstream's are.
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
-
-import re2
+from typing import Any, Final
 
 from dra_operator.errors import CelRuntimeError, CelUnsupported
 
+from .cost import joined, linear, pieces, replaced, searched
 from .functions import MAX_TEXT
+from .patterns import PATTERNS
 from .registry import Table
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 STRINGS: Final = Table()
+
+_MATCH: Final = 20
+"""Units for a match out of many (measured: 5 µs)."""
 
 _SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 _LOWER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _UPPER: Final = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
 
 
-_compile: Callable[..., Any] = re2.compile
+def matched(text: str, pattern: str) -> int:
+    """What one search costs."""
+    return PATTERNS.cost(text, pattern)
 
 
-def _options() -> Any:
-    options = re2.Options()
-    options.log_errors = False
-    return options
+def all_matched(text: str, pattern: str, *_: Any) -> int:
+    """What a search for all matches costs, each of which is a value of its own."""
+    return PATTERNS.cost(text, pattern) + len(text) * _MATCH
 
 
-@lru_cache(maxsize=1024)
-def compiled(pattern: str) -> Any:
-    """A compiled regular expression.
-
-    Raises:
-        CelRuntimeError: it is none.
-    """
-    try:
-        return _compile(pattern, options=_options())
-    except re2.error as error:
-        raise CelRuntimeError(f"error parsing regexp: {error}") from error
-
-
-@STRINGS.define("matches(string, string) -> bool", ".matches(string, string) -> bool")
+@STRINGS.define("matches(string, string) -> bool", ".matches(string, string) -> bool", cost=matched)
 def matches(text: str, pattern: str) -> bool:
     """Whether the pattern is found anywhere in the text."""
-    return compiled(pattern).search(text) is not None
+    return PATTERNS.get(pattern).search(text) is not None
 
 
-@STRINGS.define(".find(string, string) -> string")
+@STRINGS.define(".find(string, string) -> string", cost=matched)
 def find(text: str, pattern: str) -> str:
     """The first match, or nothing."""
-    found = compiled(pattern).search(text)
+    found = PATTERNS.get(pattern).search(text)
     return found[0] if found else ""
 
 
-@STRINGS.define(".findAll(string, string) -> list(string)")
+@STRINGS.define(".findAll(string, string) -> list(string)", cost=all_matched)
 def find_all(text: str, pattern: str) -> tuple[str, ...]:
     """All matches."""
-    return tuple(found[0] for found in compiled(pattern).finditer(text))
+    return tuple(found[0] for found in PATTERNS.get(pattern).finditer(text))
 
 
-@STRINGS.define(".findAll(string, string, int) -> list(string)")
+@STRINGS.define(".findAll(string, string, int) -> list(string)", cost=all_matched)
 def find_some(text: str, pattern: str, limit: int) -> tuple[str, ...]:
     """The first matches; all when the limit is negative."""
     return find_all(text, pattern)[: limit if limit >= 0 else None]
 
 
-@STRINGS.define(".contains(string, string) -> bool")
+@STRINGS.define(".contains(string, string) -> bool", cost=linear)
 def contains(text: str, part: str) -> bool:
     """Whether the part occurs."""
     return part in text
 
 
-@STRINGS.define(".startsWith(string, string) -> bool")
+@STRINGS.define(".startsWith(string, string) -> bool", cost=linear)
 def starts_with(text: str, part: str) -> bool:
     """Whether the text begins so."""
     return text.startswith(part)
 
 
-@STRINGS.define(".endsWith(string, string) -> bool")
+@STRINGS.define(".endsWith(string, string) -> bool", cost=linear)
 def ends_with(text: str, part: str) -> bool:
     """Whether the text ends so."""
     return text.endswith(part)
@@ -102,13 +89,13 @@ def char_at(text: str, index: int) -> str:
     return text[index : index + 1]
 
 
-@STRINGS.define(".indexOf(string, string) -> int")
+@STRINGS.define(".indexOf(string, string) -> int", cost=linear)
 def index_of(text: str, part: str) -> int:
     """Where the part first occurs, or -1."""
     return text.find(part)
 
 
-@STRINGS.define(".indexOf(string, string, int) -> int")
+@STRINGS.define(".indexOf(string, string, int) -> int", cost=linear)
 def index_of_from(text: str, part: str, start: int) -> int:
     """As `indexOf`, searching from a position on."""
     if not part:
@@ -118,13 +105,13 @@ def index_of_from(text: str, part: str, start: int) -> int:
     return text.find(part, start)
 
 
-@STRINGS.define(".lastIndexOf(string, string) -> int")
+@STRINGS.define(".lastIndexOf(string, string) -> int", cost=searched)
 def last_index_of(text: str, part: str) -> int:
     """Where the part last occurs, or -1."""
     return text.rfind(part)
 
 
-@STRINGS.define(".lastIndexOf(string, string, int) -> int")
+@STRINGS.define(".lastIndexOf(string, string, int) -> int", cost=searched)
 def last_index_of_from(text: str, part: str, start: int) -> int:
     """As `lastIndexOf`, for occurrences that begin at a position or before it."""
     if not part:
@@ -134,25 +121,25 @@ def last_index_of_from(text: str, part: str, start: int) -> int:
     return text.rfind(part, 0, start + len(part))
 
 
-@STRINGS.define(".lowerAscii(string) -> string")
+@STRINGS.define(".lowerAscii(string) -> string", cost=linear)
 def lower_ascii(text: str) -> str:
     """ASCII letters made small."""
     return text.translate(_LOWER)
 
 
-@STRINGS.define(".upperAscii(string) -> string")
+@STRINGS.define(".upperAscii(string) -> string", cost=linear)
 def upper_ascii(text: str) -> str:
     """ASCII letters made big."""
     return text.translate(_UPPER)
 
 
-@STRINGS.define(".replace(string, string, string) -> string")
+@STRINGS.define(".replace(string, string, string) -> string", cost=replaced)
 def replace(text: str, old: str, new: str) -> str:
     """All occurrences replaced."""
     return replace_some(text, old, new, -1)
 
 
-@STRINGS.define(".replace(string, string, string, int) -> string")
+@STRINGS.define(".replace(string, string, string, int) -> string", cost=replaced)
 def replace_some(text: str, old: str, new: str, count: int) -> str:
     """The first occurrences replaced; all when the count is negative."""
     if len(text) + (text.count(old) * len(new)) > MAX_TEXT:
@@ -160,13 +147,13 @@ def replace_some(text: str, old: str, new: str, count: int) -> str:
     return text.replace(old, new, count if count >= 0 else -1)
 
 
-@STRINGS.define(".split(string, string) -> list(string)")
+@STRINGS.define(".split(string, string) -> list(string)", cost=pieces)
 def split(text: str, separator: str) -> tuple[str, ...]:
     """The parts between separators; single characters when there is none."""
     return tuple(text.split(separator) if separator else text)
 
 
-@STRINGS.define(".split(string, string, int) -> list(string)")
+@STRINGS.define(".split(string, string, int) -> list(string)", cost=pieces)
 def split_some(text: str, separator: str, limit: int) -> tuple[str, ...]:
     """At most so many parts, the last one unsplit; all when the limit is negative."""
     if limit < 0:
@@ -178,13 +165,13 @@ def split_some(text: str, separator: str, limit: int) -> tuple[str, ...]:
     return (*text[: limit - 1], text[limit - 1 :]) if len(text) > limit else tuple(text)
 
 
-@STRINGS.define(".substring(string, int) -> string")
+@STRINGS.define(".substring(string, int) -> string", cost=linear)
 def substring_from(text: str, start: int) -> str:
     """The text from a position on."""
     return substring(text, start, len(text))
 
 
-@STRINGS.define(".substring(string, int, int) -> string")
+@STRINGS.define(".substring(string, int, int) -> string", cost=linear)
 def substring(text: str, start: int, end: int) -> str:
     """The text from one position up to another."""
     if start > end:
@@ -197,19 +184,19 @@ def substring(text: str, start: int, end: int) -> str:
     return text[start:end]
 
 
-@STRINGS.define(".trim(string) -> string")
+@STRINGS.define(".trim(string) -> string", cost=linear)
 def trim(text: str) -> str:
     """The text without Unicode white space around it."""
     return text.strip(_SPACE)
 
 
-@STRINGS.define(".join(list(string)) -> string")
+@STRINGS.define(".join(list(string)) -> string", cost=joined)
 def join(items: tuple[Any, ...]) -> str:
     """All elements in a row."""
     return join_with(items, "")
 
 
-@STRINGS.define(".join(list(string), string) -> string")
+@STRINGS.define(".join(list(string), string) -> string", cost=joined)
 def join_with(items: tuple[Any, ...], separator: str) -> str:
     """All elements with a separator between them."""
     if not all(isinstance(item, str) for item in items):

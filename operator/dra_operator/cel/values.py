@@ -104,8 +104,18 @@ def _without_zeros(part: str) -> str:
     return stripped if stripped[:1].isdigit() else f"0{stripped}"
 
 
-@lru_cache(maxsize=4096)
+_LONGEST: Final = 1024
+"""Characters of a version that is looked at; attributes have 64 at most (alloc X-1)."""
+
+
 def _parse_semver(text: str) -> Semver:
+    if len(text) > _LONGEST:
+        raise CelUnsupported("CEL: so long a semantic version is not supported")
+    return _parse_short_semver(text)
+
+
+@lru_cache(maxsize=4096)
+def _parse_short_semver(text: str) -> Semver:
     try:
         found = semver.Version.parse(text) if text.isascii() else None
     except ValueError:

@@ -157,7 +157,9 @@ def unreadable(rejected: Rejected) -> Unreadable:
 
 def facts_of(view: View, *, replace: bool) -> Facts:
     """What the lists do not tell. Nothing is known of attempts: what goes on is gone by the second look."""
-    placer = Placer(view.cluster, default_compiler(), DEFAULT_1_37, PlacementOptions(replace=replace))
+    placer = Placer(
+        view.cluster, default_compiler(), DEFAULT_1_37, PlacementOptions(replace=replace, selector_work=None)
+    )
 
     def is_idle(pod: Pod) -> bool:
         return isinstance(placer.classify(pod), Release)

@@ -22,7 +22,7 @@ from dra_operator.allocator import (
     taint_text,
     untolerated,
 )
-from dra_operator.errors import CelError, InvalidInput
+from dra_operator.errors import CelError, InvalidInput, WorkLimitReached
 from dra_operator.model import ExactDeviceRequest
 
 from .vocabulary import in_words
@@ -49,8 +49,17 @@ if TYPE_CHECKING:
 MAX_WISHES: Final = 1000
 """Wishes remembered; the oldest goes first. Arbitrary: far more than templates in use at a time."""
 
+MAX_JUDGED: Final = 2_000_000
+"""Devices whose answers are remembered, over all wishes, some 150 bytes each: 40 wishes over 50,000 devices."""
+
+JUDGING: Final = 4
+"""Units of selector work for judging one device even if its selectors are answered already (measured: a microsecond)."""
+
 SHARED: Final = ""
 """Node name under which slices are filed that name no node."""
+
+_UNFINISHED: Final = -1
+"""A round that never is: what was judged before the work ended is kept, and no answer."""
 
 _MISMATCHES: Final = frozenset({Why.CLASS_SELECTOR, Why.REQUEST_SELECTOR})
 """Refusals by which a device does not match; all others are obstacles that can pass."""
@@ -167,6 +176,22 @@ def _whole(slice_: ResourceSlice, parts: Mapping[str, SliceFit]) -> SliceFit:
     )
 
 
+def _by_node(by_slice: Mapping[str, SliceFit]) -> Fits:
+    """The answers for slices, found by the nodes that they or their devices name."""
+    by_node: dict[str, list[SliceFit]] = {}
+    for fit in by_slice.values():
+        for node, part in fit.parts or ((fit.slice_.spec.node_name or SHARED, fit),):
+            if part.is_relevant:
+                by_node.setdefault(node, []).append(part)
+    names = tuple(sorted(name for name in by_node if name != SHARED))
+    drivers = frozenset(
+        fit.slice_.spec.driver
+        for fit in by_slice.values()
+        if fit.foreign < len(fit.usable) + len(fit.rejected)
+    )
+    return Fits(by_slice, {node: tuple(fits) for node, fits in by_node.items()}, names, drivers)
+
+
 def wish_of(request: ExactDeviceRequest | DeviceSubRequest) -> Wish:
     """The wish of a request or of one alternative."""
     return Wish(request.device_class_name, request.selectors, request.tolerations)
@@ -184,12 +209,15 @@ class Census:
         self._slices: Sequence[ResourceSlice] = ()
         self._classes: Mapping[str, DeviceClass] = {}
         self._round = 0
+        self._room = MAX_WISHES
         self._answers: dict[Wish, tuple[int, Fits]] = {}
 
     def slices_changed(self, slices: Sequence[ResourceSlice]) -> None:
         """Take over the slices that exist now; answers for slice objects that are still among them stay."""
         self._slices = slices
         self._round += 1
+        devices = sum(len(slice_.spec.devices) for slice_ in slices)
+        self._room = max(1, min(MAX_WISHES, MAX_JUDGED // max(1, devices)))
 
     def classes_changed(self, classes: Mapping[str, DeviceClass]) -> None:
         """Take over the classes; all answers are made anew."""
@@ -197,34 +225,39 @@ class Census:
         self._answers.clear()
 
     def fits(self, wish: Wish) -> Fits:
-        """The slices judged for a wish. Never raises: failures of expressions are part of the answer."""
+        """The slices judged for a wish. Failures of expressions are part of the answer.
+
+        Raises:
+            WorkLimitReached: the decision may do no more work on selectors; slices that are judged stay so.
+        """
         known = self._answers.get(wish)
         if known is not None and known[0] == self._round:
             return known[1]
-        while len(self._answers) >= MAX_WISHES:
+        while len(self._answers) >= self._room:
             del self._answers[next(iter(self._answers))]
-        fits = self._judge_all(wish, known[1].by_slice if known else {})
+        by_slice: dict[str, SliceFit] = {}
+        before = known[1].by_slice if known else {}
+        try:
+            self._judge_all(wish, before, by_slice)
+        except WorkLimitReached:
+            self._answers[wish] = _UNFINISHED, Fits({**before, **by_slice}, {}, ())
+            raise
+        fits = _by_node(by_slice)
         self._answers[wish] = self._round, fits
         return fits
 
-    def _judge_all(self, wish: Wish, before: Mapping[str, SliceFit]) -> Fits:
-        by_slice: dict[str, SliceFit] = {}
-        by_node: dict[str, list[SliceFit]] = {}
+    def _judge_all(self, wish: Wish, before: Mapping[str, SliceFit], by_slice: dict[str, SliceFit]) -> None:
+        """Fill in the answer for each slice; those for the same slice objects are taken over."""
+        meter = self._compiler.meter
         judge = self._judge_of(wish)
         for slice_ in self._slices:
             old = before.get(slice_.metadata.name)
-            fit = old if old is not None and old.slice_ is slice_ else self._judge_slice(judge, slice_)
-            by_slice[slice_.metadata.name] = fit
-            for node, part in fit.parts or ((slice_.spec.node_name or SHARED, fit),):
-                if part.is_relevant:
-                    by_node.setdefault(node, []).append(part)
-        names = tuple(sorted(name for name in by_node if name != SHARED))
-        drivers = frozenset(
-            fit.slice_.spec.driver
-            for fit in by_slice.values()
-            if fit.foreign < len(fit.usable) + len(fit.rejected)
-        )
-        return Fits(by_slice, {node: tuple(fits) for node, fits in by_node.items()}, names, drivers)
+            if old is not None and old.slice_ is slice_:
+                by_slice[slice_.metadata.name] = old
+                continue
+            meter.check()
+            by_slice[slice_.metadata.name] = self._judge_slice(judge, slice_)
+            meter.spend(JUDGING * len(slice_.spec.devices))
 
     def _judge_slice(self, judge: _Judge, slice_: ResourceSlice) -> SliceFit:
         if not slice_.spec.per_device_node_selection:

@@ -15,9 +15,16 @@ from dra_operator.model import ADMIN_ACCESS
 from dra_operator.words import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from dra_operator.errors import CelError, DraError, FeatureUnsupported, InvalidInput, Spot
+    from dra_operator.errors import (
+        CelError,
+        DraError,
+        FeatureUnsupported,
+        InvalidInput,
+        Spot,
+        WorkLimitReached,
+    )
     from dra_operator.model import DeviceSubRequest, ExactDeviceRequest, ResourceClaim
 
     Form = ExactDeviceRequest | DeviceSubRequest
@@ -151,6 +158,39 @@ def _meant(spot: Spot) -> str:
         return f". The device publishes {names[key]}: look at the domain, and at whether it is an attribute or a capacity"
     found = nearest(key, names)
     return f". {f'Did you mean {found}? ' if found else ''}{HIDDEN}"
+
+
+def costly(error: WorkLimitReached, claims: Iterable[ResourceClaim]) -> tuple[str, str]:
+    """What a user reads whose selectors take more work than one decision may do, and the claim that is named, `namespace/name`.
+
+    Args:
+        error: with the selector at which the work ended, if it was at one.
+        claims: those of the pod that are to be allocated.
+    """
+    where, claim = _work_ended(error.spot, tuple(claims))
+    text = (
+        f"{shortened(where, MAX_SENTENCE)}: the selectors take more work than a pod gets at a time. What is found is kept, and the pod goes on "
+        "by itself, after others. Fewer or simpler selectors in the template or manifest (claim and pod created anew) are served sooner"
+    )
+    return text, claim
+
+
+def _work_ended(spot: Spot | None, claims: Sequence[ResourceClaim]) -> tuple[str, str]:
+    """The place of a selector, and its claim; claims share answers, so the place is looked for by the text of the expression."""
+    kind, _, name = (spot.ref if spot else "").partition(" ")
+    for claim in claims:
+        for path, _, form in forms(claim):
+            if kind == "DeviceClass" and form.device_class_name == name and spot:
+                return (
+                    f"ResourceClaim {claim.key}: {path}.deviceClassName: DeviceClass {name}: {spot.path}",
+                    claim.key,
+                )
+            texts = [selector.cel.expression if selector.cel else "" for selector in form.selectors]
+            if kind != "DeviceClass" and spot and spot.detail in texts:
+                index = texts.index(spot.detail)
+                return f"ResourceClaim {claim.key}: {path}.selectors[{index}].cel.expression", claim.key
+    key = claims[0].key if claims else ""
+    return (f"ResourceClaim {key}: spec.devices.requests" if key else "the pod's claims"), key
 
 
 def plain_cel(detail: str) -> str:

@@ -20,6 +20,11 @@ DEFAULT_TOTAL_STEPS: Final = 200_000
 """Search steps for one decision, over all nodes: a few seconds at worst, or one hard claim on a few hundred nodes would stop
 everything else (and fail the liveness probe). A decision that runs out of them says that it gave up."""
 
+DEFAULT_SELECTOR_WORK: Final = 1_000_000
+"""Units of work on selectors for one decision (`cel.meter`): a quarter of a second, half of one at worst, and one expression or device
+more. A decision that runs out of them is taken up again later, where it ended. What people write costs some ten units for a device and
+5,000 for an expression that is new, so 50,000 devices take a look or two when the operator starts."""
+
 
 def always(_: PoolId) -> bool:
     """Every pool may be allocated from."""
@@ -43,6 +48,7 @@ class PlacementOptions:
         node_score: which of several nodes that can take a pod gets it, as far as the pod prefers none.
         max_steps: search steps for one node; None for no limit.
         total_steps: search steps for one decision and side; None for no limit.
+        selector_work: units of work on selectors for one decision; None for no limit.
     """
 
     replace: bool = False
@@ -51,3 +57,4 @@ class PlacementOptions:
     node_score: NodeScore = NodeScore.NAME
     max_steps: int | None = DEFAULT_MAX_STEPS
     total_steps: int | None = DEFAULT_TOTAL_STEPS
+    selector_work: int | None = DEFAULT_SELECTOR_WORK

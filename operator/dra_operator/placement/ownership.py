@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from dra_operator.errors import CelUnsupported
 
-from .census import wish_of
+from .census import MAX_WISHES, wish_of
 from .faults import EDIT_CLASS, REWRITE, WITHOUT, forms, selector_fault
 
 if TYPE_CHECKING:
@@ -122,6 +122,8 @@ class Rules:
         """Whose one form of a request is."""
         ruling = self._known.get(wish)
         if ruling is None:
+            if len(self._known) >= MAX_WISHES:
+                self._known.clear()
             ruling = self._known[wish] = self._rule(wish)
         return ruling
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from dra_operator.allocator import Inputs, Options
 from dra_operator.cluster import rules_changed
-from dra_operator.errors import CelCompileError, CelError, FeatureUnsupported, InvalidInput
+from dra_operator.errors import CelCompileError, CelError, FeatureUnsupported, InvalidInput, WorkLimitReached
 from dra_operator.features import DEFAULT_1_37
 from dra_operator.model import OWNED_TAINT, Node
 
@@ -23,7 +23,7 @@ from .candidates import needs_of, nominated_first
 from .census import Census, Wish
 from .checks import NodeChecks
 from .diagnosis import Diagnosis
-from .faults import invalid_claim, selector_failed, unsupported
+from .faults import costly, invalid_claim, selector_failed, unsupported
 from .intake import Intake
 from .market import Market, NodeError
 from .meeting import Meeting
@@ -89,63 +89,97 @@ class Placer:
         self.effort = Effort()
         cluster.on_change(self._note)
 
+    @property
+    def work(self) -> int:
+        """Units of work on selectors since the start."""
+        return self._compiler.meter.spent
+
     def decide(self, pod: Pod) -> Decision:
         """What to do with a pod: `classify`, and `plan` if it is to be allocated."""
         answer = self.classify(pod)
         return self.plan(pod, answer) if isinstance(answer, Allocate) else answer
 
-    def classify(self, pod: Pod) -> Classification:
-        """Whether the pod and its claims are ours, and ready to be placed. Looks at no node."""
-        self._refresh()
-        return self._intake.classify(pod)
+    def classify(self, pod: Pod, *, thorough: bool = True) -> Classification:
+        """Whether the pod and its claims are ours, and ready to be placed. Looks at no node.
+
+        Args:
+            pod: the pod.
+            thorough: whether selectors may be evaluated for it; else what is known has to do.
+
+        Raises:
+            WorkLimitReached: its selectors take more work than one decision may do; ask again later.
+        """
+        self._begin(thorough=thorough)
+        try:
+            return self._intake.classify(pod)
+        except WorkLimitReached as error:
+            raise self._costly(pod, error) from error
 
     def plan(self, pod: Pod, work: Allocate) -> Outcome:
         """A node and devices for what `classify` found to do.
 
         Wait is answered when only pools that may not be allocated from yet stand between the pod and a node.
+
+        Raises:
+            WorkLimitReached: as `classify`.
         """
-        self._refresh()
+        self._begin()
         try:
             found = self._search(pod, work)
+            return self._settling(work) or found if isinstance(found, Unplaced) else found
+        except WorkLimitReached as error:
+            raise self._costly(pod, error) from error
         except InvalidInput as error:
             return Refuse("InvalidClaim", invalid_claim(error), getattr(error, "claim", ""))
         except CelError as error:
             return Refuse("SelectorFailed", selector_failed(error), _blamed(error))
         except FeatureUnsupported as error:
             return Refuse("FeatureUnsupported", unsupported(error), error.claim)
-        return self._settling(work) or found if isinstance(found, Unplaced) else found
 
     def owns(self, pool_id: PoolId) -> bool:
         """Whether a pool is ours, settled or not."""
         return self._rules.owns(pool_id)
 
-    def wanted_of_ours(self, claim: ResourceClaim) -> PoolId | None:
-        """A pool of ours with devices that an unallocated claim asks for, as an example; None if the claim is not ours to allocate."""
-        self._refresh()
+    def wanted_of_ours(self, claim: ResourceClaim, *, thorough: bool = True) -> PoolId | None:
+        """A pool of ours with devices that an unallocated claim asks for, as an example; None if the claim is not ours to allocate.
+
+        Args:
+            claim: the claim.
+            thorough: as `classify`.
+
+        Raises:
+            WorkLimitReached: as `classify`.
+        """
+        self._begin(thorough=thorough)
         ruling = self._rules.claim(claim)
         return ruling.pool if ruling.side is Side.OURS else None
 
     def for_kube_scheduler(self, pod: Pod, node_name: str) -> tuple[ClaimDecision, ...]:
         """What kube-scheduler could allocate on a node for the claims of a pod that are its own, as `Plan.theirs`; nothing if that cannot be told."""
-        self._refresh()
+        self._begin()
         node = self._cluster.nodes.get(node_name)
         found = (entry.claim for entry in self._cluster.claims_of_pod(pod))
         pending = {claim.key: claim for claim in found if claim is not None and not claim.is_allocated}
-        theirs = tuple(claim for claim in pending.values() if self._rules.claim(claim).side is Side.THEIRS)
-        if node is None or not theirs:
-            return ()
         options = Options(max_steps=self._options.max_steps)
         try:
+            theirs = tuple(
+                claim for claim in pending.values() if self._rules.claim(claim).side is Side.THEIRS
+            )
+            if node is None or not theirs:
+                return ()
             return self._market(theirs, self._is_theirs, options).allocate(node)
-        except (NodeError, CelError, InvalidInput, FeatureUnsupported):
+        except (NodeError, CelError, InvalidInput, FeatureUnsupported, WorkLimitReached):
             return ()  # kube-scheduler will find the same, and say so
 
-    def extended_of_ours(self, pod: Pod) -> tuple[str, str, PoolId] | None:
+    def extended_of_ours(self, pod: Pod, *, thorough: bool = True) -> tuple[str, str, PoolId] | None:
         """An extended resource that the pod asks for and only devices of ours can be behind: its name, the class, a pool.
 
         None if there is none, or if a device plugin offers the resource on some node.
+
+        Raises:
+            WorkLimitReached: as `classify`.
         """
-        self._refresh()
+        self._begin(thorough=thorough)
         wanted = demand_of(pod).resources
         for name, class_name in classes_by_resource(self._cluster.classes.values()).items():
             if name not in wanted or any(
@@ -166,6 +200,17 @@ class Placer:
         if isinstance(subject, Node):
             self._room.node_changed(subject.name)
         self._stale.add("ResourceSlice" if change.kind == "DeviceTaintRule" else change.kind)
+
+    def _begin(self, *, thorough: bool = True) -> None:
+        """A decision begins: with what the model is now, and with an allowance of work of its own."""
+        self._refresh()
+        self._compiler.meter.allow(self._options.selector_work if thorough else 0)
+
+    def _costly(self, pod: Pod, error: WorkLimitReached) -> WorkLimitReached:
+        """The same for the user: with the claim and the place of a selector that the work ended at."""
+        claims = [entry.claim for entry in self._cluster.claims_of_pod(pod) if entry.claim is not None]
+        message, claim = costly(error, [claim for claim in claims if not claim.is_allocated])
+        return WorkLimitReached(error.units, error.spot, message, claim)
 
     def _refresh(self) -> None:
         stale, self._stale = self._stale, set()

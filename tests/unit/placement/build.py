@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dra_operator.cel.meter import Meter
 from dra_operator.cluster import Cluster
 from dra_operator.errors import CelCompileError, CelRuntimeError, CelUnsupported
 from dra_operator.model import (
@@ -55,6 +56,7 @@ class ToyCompiler:
 
     def __init__(self) -> None:
         self.compiled: list[str] = []
+        self.meter = Meter()
 
     def compile(self, expression: str, features: Features) -> ToySelector:
         del features

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
+from dra_operator.errors import WorkLimitReached
 from dra_operator.features import DEFAULT_1_37, Features
 from dra_operator.model import ExactDeviceRequest, from_object
-from dra_operator.placement.census import MAX_WISHES, Census, Wish, wish_of
+from dra_operator.placement.census import JUDGING, MAX_WISHES, Census, Wish, wish_of
 
 from .build import ToyCompiler, ToySelector, device_class, form, gpu_class, slice_
 
@@ -118,3 +121,37 @@ def test_old_wishes_are_forgotten() -> None:
     kept.fits(wish("model=0"))
 
     assert len(compiler.asked) == 2
+
+
+def test_what_was_judged_before_the_work_ended_is_not_judged_again() -> None:
+    compiler = CountingCompiler()
+    kept = census(compiler, *(slice_(f"s{number}", ["a:x", "b:y"], on="n1") for number in range(5)))
+    looks = 0
+    for looks in range(1, 10):  # noqa: B007 -- how many it took is what is asked
+        compiler.meter.allow(2 * JUDGING + 1)
+        try:
+            found = kept.fits(wish("model=x"))
+            break
+        except WorkLimitReached:
+            continue
+    assert looks == 3
+    assert len(compiler.asked) == 5 * 2 * 2, "each of two devices once by the class, once by the request"
+    assert sum(fit.matching for fit in found.by_slice.values()) == 5
+
+
+def test_an_unfinished_census_is_no_answer() -> None:
+    compiler = CountingCompiler()
+    kept = census(compiler, *(slice_(f"s{number}", ["a:x"], on="n1") for number in range(3)))
+    for allowed in (1, 1):
+        compiler.meter.allow(allowed)
+        with pytest.raises(WorkLimitReached):
+            kept.fits(wish("model=x"))
+
+
+def test_a_census_of_many_devices_remembers_fewer_wishes() -> None:
+    compiler = CountingCompiler()
+    kept = census(compiler, slice_("s1", ["a:x"], on="n1"))
+    kept._room = 2
+    for text in ("x", "y", "z"):
+        kept.fits(wish(f"model={text}"))
+    assert len(kept._answers) == 2
