@@ -19,7 +19,14 @@ from dra_operator.cluster import (
     freed_devices,
     pinned_node,
 )
-from dra_operator.errors import ApiConflict, ApiError, ApiForbidden, ApiInvalid, ApiNotFound
+from dra_operator.errors import (
+    ApiConflict,
+    ApiError,
+    ApiForbidden,
+    ApiInvalid,
+    ApiNotFound,
+    WorkLimitReached,
+)
 from dra_operator.explain import explain
 from dra_operator.logfields import fields, note
 from dra_operator.metrics import (
@@ -45,6 +52,7 @@ from dra_operator.placement import (
 from dra_operator.words import listed
 
 from .commit import CLAIM, POD
+from .debts import Debts
 from .failures import Failures
 from .names import holds_our_allocation
 from .patience import Patience
@@ -52,6 +60,7 @@ from .podscheduled import SCHEDULER_ERROR, UNSCHEDULABLE, PodScheduled
 from .readiness import PENDING_REASON, READY, State, bound_text, lost_text, stuck_text
 from .rules import POLICY
 from .signature import signature
+from .turns import STEP, Turns
 from .undo import claims_of, to_take_back
 from .waiting import Waiting
 from .waking import Waking
@@ -60,7 +69,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dra_operator.cluster import Change
-    from dra_operator.placement import Outcome, Placer
+    from dra_operator.placement import Classification, Outcome, Placer
 
     from .commit import Committer
     from .lineup import Rank
@@ -75,6 +84,9 @@ UNGATED = "UngatedConsumer"
 
 IN_FLIGHT = "ClaimInFlight"
 """Placement's reason for pods whose claim another pod's attempt is about to allocate; the end of that attempt wakes them."""
+
+COSTLY = "SelectorsCostly"
+"""Reason for pods whose selectors take more work than one decision may do."""
 
 SETTLING = "Settling"
 """Placement's reason for pods whose pools are not allocated from yet."""
@@ -111,6 +123,8 @@ class AllocationController:
         self._seen: dict[str, float] = {}
         self._failures = Failures(parts.clock)
         self._patience = Patience(parts.clock)
+        self._debts = Debts(parts.clock)
+        self._turns = Turns()
         self._readiness = readiness
         self._waking = Waking(parts.clock, parts.cluster, self.waiting, self._failures, self._look_at)
         self._attempts: Counter[str] = Counter()
@@ -156,10 +170,19 @@ class AllocationController:
 
         Raises:
             ApiError: a write failed; look again.
+            WorkLimitReached: the pod's selectors take more than a pass may; look again, after others.
         """
+        try:
+            await self._look(pod_key)
+        except WorkLimitReached as error:
+            await self._tell_costly(pod_key, error)
+            raise
+
+    async def _look(self, pod_key: str) -> None:
         note(pod=pod_key)
         if await self._committer.settle(pod_key):
             self.wake()
+        await self._turns.mine()
         pod = self._cluster.pods.get(pod_key)
         if pod is None:
             self.waiting.drop(pod_key)
@@ -168,12 +191,16 @@ class AllocationController:
             self.queue.add(pod_key)
             self._waking.everybody_now()
             return
+        if rest := self._debts.rest(pod.metadata.namespace):
+            self.queue.undecided(pod_key)
+            self.queue.add_after(pod_key, rest)
+            return
         if self._committer.is_bound(pod) and not await self._concerns_us(pod):
             return
         self._committer.reconsider(pod.uid)
         note(decision=self._attempt(pod))
         # No await between the decision and the first line of `allocate`: what it takes must be reserved before the next decision.
-        answer, again = self._patience.judge(pod.uid, self._placer.classify(pod))
+        answer, again = self._patience.judge(pod.uid, self._classify(pod))
         if again:
             self._parts.clock.call_later(again, lambda: self.queue.add(pod_key))
         logger.debug("the answer for the pod is %s", type(answer).__name__.lower())
@@ -184,12 +211,37 @@ class AllocationController:
         else:
             await self._leave(pod, answer)
 
-    def _rank(self, pod_key: str) -> Rank:
-        """Who is next: bound pods, which the kubelet waits for; then by priority, then by age, as in kube-scheduler's queue."""
+    def _classify(self, pod: Pod) -> Classification:
+        before, began = self._placer.work, self._parts.clock.monotonic()
+        try:
+            return self._placer.classify(pod)
+        finally:
+            self._count(pod, self._placer.work - before, began)
+
+    def _count(self, pod: Pod, units: int, began: float) -> None:
+        """A decision for a pod took so much work."""
+        self._debts.charge(pod.metadata.namespace, units, self._parts.clock.monotonic() - began)
+        self._turns.took(units)
+
+    async def _tell_costly(self, pod_key: str, error: WorkLimitReached) -> None:
+        """What the pod holds stays its own: it is neither refused nor failed, only not decided yet."""
         pod = self._cluster.pods.get(pod_key)
-        if pod is None or pod.spec.node_name:
-            return 0, 0, ""
-        return 1, -pod.spec.priority, pod.metadata.creation_timestamp or ""
+        if pod is not None:
+            self._wait(pod, "waiting", COSTLY, str(error))
+            self._tell_claim(Wait(COSTLY, str(error), claim=error.claim))
+            await self._show(pod, UNSCHEDULABLE, str(error))
+
+    def _rank(self, pod_key: str) -> Rank:
+        """Who is next: those whose namespace owes no work; bound pods, which the kubelet waits for; then by priority, then by age, as in
+        kube-scheduler's queue.
+        """
+        pod = self._cluster.pods.get(pod_key)
+        if pod is None:
+            return 0, 0, 0, ""
+        behind = self._debts.places(pod.metadata.namespace)
+        if pod.spec.node_name:
+            return behind, 0, 0, ""
+        return behind, 1, -pod.spec.priority, pod.metadata.creation_timestamp or ""
 
     def _attempt(self, pod: Pod) -> str:
         """A short name for this attempt to serve the pod: the beginning of its uid, and its number since the start."""
@@ -206,7 +258,7 @@ class AllocationController:
         if not pod.spec.node_name:
             self.waiting.drop(pod.key)
             return False
-        answer = self._placer.classify(pod)
+        answer = self._classify(pod)
         if isinstance(answer, Ignore):
             self._look_at_devices(pod)
             return False
@@ -257,7 +309,11 @@ class AllocationController:
                 self.queue.add_after(pod.key, again)
             return failure
         began = self._parts.clock.monotonic()
-        outcome = self._placer.plan(pod, work)
+        before = self._placer.work
+        try:
+            outcome = self._placer.plan(pod, work)
+        finally:
+            self._count(pod, self._placer.work - before + STEP * self._placer.effort.steps, began)
         took = self._parts.clock.monotonic() - began
         self._measure(outcome, took)
         if isinstance(outcome, Unplaced):
@@ -389,7 +445,7 @@ class AllocationController:
         for policy in await self._parts.access.list(POLICY, ""):
             self._cluster.assume(policy)
         current = self._cluster.pods.get(pod.key)
-        return current is not None and isinstance(self._placer.classify(current), Release)
+        return current is not None and isinstance(self._classify(current), Release)
 
     async def _unplaced(self, pod: Pod, work: Allocate, outcome: Unplaced) -> None:
         """No node serves the pod. What a half-done attempt allocated for it is taken back, and all is chosen anew."""

@@ -7,11 +7,13 @@ and writes nothing but events. Whose devices are may change for all pods at once
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from dra_operator.allocator import tolerates
 from dra_operator.cluster import claim_keys, rules_changed
+from dra_operator.errors import WorkLimitReached
 from dra_operator.model import (
     GATE,
     OWNED_TAINT,
@@ -48,6 +50,9 @@ GATHER: Final = 0.1
 
 LOOKS: Final = 500
 """Pods that one round looks at: some milliseconds. Arbitrary."""
+
+WORK: Final = 250_000
+"""Units of work on selectors after which a round ends, one pod's included: a tenth of a second or two."""
 
 TELLS: Final = 50
 """Pods that one round tells: the others come in the next ones. Arbitrary, and less than the event writer drops."""
@@ -108,7 +113,7 @@ class BystanderWatch:
         if isinstance(new, Pod):
             self._note(new)
             if new.uid not in self._told:
-                self._look(new)
+                self._look_soon(new)
         elif isinstance(old, Pod):
             self._told.discard(old.uid)
             self._past.pop(old.key, None)
@@ -130,13 +135,14 @@ class BystanderWatch:
             self._clock.call_later(self._grace, self._round)
 
     def _round(self) -> None:
-        """Look at some of the pods that are due; the next round has the others."""
-        told = 0
+        """Look at some of the pods that are due; the next round has the others. What takes more work than a pod gets is left for another day."""
+        told, before = 0, self._placer.work
         for key in list(islice(self._due, LOOKS)):
             del self._due[key]
             pod = self._cluster.pods.get(key)
-            told += pod is not None and self._look(pod)
-            if told >= TELLS:
+            with suppress(WorkLimitReached):
+                told += pod is not None and self._look(pod)
+            if told >= TELLS or self._placer.work - before > WORK:
                 break
         self._has_timer = bool(self._due)
         if self._has_timer:
@@ -146,16 +152,26 @@ class BystanderWatch:
         if not claim.is_allocated:
             for pod in self._cluster.pods_of_claim(claim.key):
                 if pod.uid not in self._told:
-                    self._look(pod)
+                    self._look_soon(pod)
         elif isinstance(old, ResourceClaim) and not old.is_allocated and not holds_our_allocation(claim):
             self._tell_of_toleration(claim)
 
-    def _look(self, pod: Pod) -> bool:
+    def _look_soon(self, pod: Pod) -> None:
+        """Look at a pod now if all that this takes is known, else in a round: many changes may come in one go."""
+        try:
+            self._look(pod, thorough=False)
+        except WorkLimitReached:
+            self._look_again([pod.key])
+
+    def _look(self, pod: Pod, *, thorough: bool = True) -> bool:
         """Tell a pod, once as long as it is so, that it waits for devices of ours. Returns: whether it was told now.
 
         One that we released has its claims allocated.
+
+        Raises:
+            WorkLimitReached: its selectors take more work than they may.
         """
-        found = self._finding(pod)
+        found = self._finding(pod, thorough=thorough)
         if found is None:
             self._told.discard(pod.uid)
             return False
@@ -165,7 +181,7 @@ class BystanderWatch:
         self._recorder.record(POD, pod.metadata, *found)
         return True
 
-    def _finding(self, pod: Pod) -> tuple[str, str] | None:
+    def _finding(self, pod: Pod, *, thorough: bool) -> tuple[str, str] | None:
         """Reason and words for a pod that nobody serves; None if somebody does, or says what is wrong."""
         if not _waits_past_the_gate(pod):
             return None
@@ -173,16 +189,18 @@ class BystanderWatch:
         if gates:
             return UNKNOWN_GATE, unknown_gate_text(gates)
         for claim in claims_of(self._cluster, pod):
-            pool_id = None if self._is_taken_care_of(claim) else self._placer.wanted_of_ours(claim)
+            if self._is_taken_care_of(claim):
+                continue
+            pool_id = self._placer.wanted_of_ours(claim, thorough=thorough)
             if pool_id is not None:
                 return "NotGated", _not_gated(claim, pool_id)
         if _is_unschedulable(pod) and pod.status.extended_resource_claim_status is None:
-            return self._extended_resource(pod)
+            return self._extended_resource(pod, thorough=thorough)
         return None
 
-    def _extended_resource(self, pod: Pod) -> tuple[str, str] | None:
+    def _extended_resource(self, pod: Pod, *, thorough: bool) -> tuple[str, str] | None:
         """Only kube-scheduler makes the claim behind an extended resource, and our mark keeps it off our pools."""
-        found = self._placer.extended_of_ours(pod)
+        found = self._placer.extended_of_ours(pod, thorough=thorough)
         if found is None:
             return None
         resource, class_name, pool_id = found

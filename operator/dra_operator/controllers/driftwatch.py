@@ -14,6 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from dra_operator.cluster import claim_keys
+from dra_operator.errors import WorkLimitReached
 from dra_operator.explain.drift import KINDS, Facts, Subject, look, subjects
 from dra_operator.explain.driftkinds import CLAIM, POD, POLICY, POOL, RULE
 from dra_operator.kube.listing import RawMeta
@@ -118,11 +119,18 @@ class DriftFacts:
             now=self._clock.now(),
             deletion_seconds=deletion_seconds,
             works_on=self._allocation.works_on,
-            is_idle=lambda pod: isinstance(self._placer.classify(pod), Release),
+            is_idle=self._is_idle,
             expected=expected,
             rules_served=self._rules_served,
             features=self._features,
         )
+
+    def _is_idle(self, pod: Pod) -> bool:
+        """Whether a pod has nothing to wait for, as far as is known: a round looks at many pods in one go."""
+        try:
+            return isinstance(self._placer.classify(pod, thorough=False), Release)
+        except WorkLimitReached:
+            return False
 
 
 class DriftWatch:

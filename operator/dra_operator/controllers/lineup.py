@@ -49,7 +49,7 @@ class Lineup:
         return len(self._waiting)
 
     def rank_by(self, rank: Callable[[str], Rank]) -> None:
-        """Ask for a key's rank when it comes, from now on; to be called while nobody waits."""
+        """Ask for a key's rank when it comes, from now on, and again before it goes; to be called while nobody waits."""
         self._rank = rank
 
     @property
@@ -79,10 +79,15 @@ class Lineup:
         return next(iter(self._waiting))
 
     def _first_ranked(self) -> str:
-        entry = heapq.heappop(self._heap)
-        while not self._is_current(entry):
-            entry = heapq.heappop(self._heap)
-        return entry[2]
+        """The first one whose rank has not become worse since it came; others go back to where they belong now."""
+        while True:
+            rank, number, key = entry = heapq.heappop(self._heap)
+            if not self._is_current(entry):
+                continue
+            now = self._rank(key)
+            if now <= rank:
+                return key
+            heapq.heappush(self._heap, (now, number, key))
 
     def _is_current(self, entry: tuple[Rank, int, str]) -> bool:
         """Whether the key of a place in the heap still waits there."""

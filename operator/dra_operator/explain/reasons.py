@@ -45,6 +45,7 @@ EVENTS: Final = {
     "FeatureUnsupported": Reason(WARNING, (POD, CLAIM)),
     "SelectorFailed": Reason(WARNING, (POD, CLAIM)),
     "SelectorNotEvaluated": Reason(WARNING, (POD, CLAIM)),
+    "SelectorsCostly": Reason(WARNING, (POD, CLAIM)),
     "MixedClaim": Reason(WARNING, (POD, CLAIM)),
     "AdminAccessNotAllowed": Reason(WARNING, (POD, CLAIM)),
     "DeviceClassMissing": Reason(WARNING, (POD, CLAIM)),

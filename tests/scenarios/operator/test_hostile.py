@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from dra_operator.cel.evaluate import BUDGET
+from dra_operator.placement.options import DEFAULT_SELECTOR_WORK
 
 from .objects import DRIVER, by_name, claim, device_class, node, pod, policy, requests, slice_
 from .world import World, world
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from .objects import Obj
 
 STOCK = ("binding", "kubelet")
@@ -97,3 +104,128 @@ async def test_thousands_of_taints_on_devices_and_nodes_are_looked_at_and_refuse
     async with world(*STOCK, objects=objects) as here:
         await _serve_beside(here, claim("any", requests(count=9)), pod("bad", by_name("any")))
         assert {here.node_of(f"good-{number}") for number in range(GOOD)} == {"n2"}
+
+
+# --- selectors that take much work
+
+ATTRIBUTES = f'device.attributes["{DRIVER}"]'
+
+
+def costly(number: int, loops: int = 4) -> Obj:
+    """A selector that every device meets, after tens of thousands of nodes; each number makes one of its own."""
+    body = f'{ATTRIBUTES}.model == "a100" && {ATTRIBUTES}.numa < {2 + number}'
+    for variable in "abcdef"[:loops]:
+        body = f"[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].all({variable}, {body})"
+    return {"cel": {"expression": body}}
+
+
+def with_selectors(name: str, *selectors: Obj, requests_: int = 1) -> Obj:
+    found = requests(*(f"r{number}" for number in range(requests_)))
+    for request in found["devices"]["requests"]:
+        request["exactly"]["selectors"] = list(selectors)
+    return claim(name, found)
+
+
+OTHER = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}}
+
+
+def of_another(obj: Obj) -> Obj:
+    """The same of another tenant."""
+    obj["metadata"]["namespace"] = "other"
+    return obj
+
+
+@contextlib.asynccontextmanager
+async def loop_watched(here: World) -> AsyncIterator[list[int]]:
+    """Work on selectors in each turn of the event loop in which there was some."""
+    assert here.operator is not None
+    meter = here.operator.brain.allocation._placer._compiler.meter
+    turns: list[int] = []
+
+    async def watch() -> None:
+        last = meter.spent
+        while True:
+            await asyncio.sleep(0)
+            if meter.spent > last:
+                turns.append(meter.spent - last)
+            last = meter.spent
+
+    task = asyncio.create_task(watch())
+    try:
+        yield turns
+    finally:
+        task.cancel()
+
+
+AT_MOST = 2 * (DEFAULT_SELECTOR_WORK + BUDGET)
+"""Units between two turns of the loop: a decision looks twice (whose the claims are, and where), each with one evaluation too many."""
+
+
+async def test_work_on_selectors_leaves_the_loop_free_and_other_tenants_first() -> None:
+    """Forty pods, each with 32 selectors of a tenth of a second a device: hours, of which others see turns of a second at most."""
+    hostile = [
+        with_selectors(f"bad-{number}", *(costly(32 * number + index) for index in range(32)))
+        for number in range(40)
+    ]
+    async with world(*STOCK, objects=(*CLUSTER, OTHER)) as here, loop_watched(here) as turns:
+        here.add(*hostile, *(pod(f"bad-{number}", by_name(f"bad-{number}")) for number in range(40)))
+        await here.until(lambda: here.messages("SelectorsCostly", "bad-0"))
+        before = sum(turns)
+        here.add(of_another(claim("good")), of_another(pod("good", by_name("good"))))
+        await here.until(lambda: here.node_of("good"))
+        assert sum(turns) - before < 20 * DEFAULT_SELECTOR_WORK, (
+            "it waited for a few turns, not for forty pods"
+        )
+        assert max(turns) <= AT_MOST
+        text = here.messages("SelectorsCostly", "bad-0")[-1]
+        assert text.startswith("ResourceClaim default/bad-0: spec.devices.requests[0].exactly.selectors[")
+        assert "the pod goes on by itself" in text
+        assert here.node_of("bad-0") == ""
+
+
+async def test_a_pod_with_costly_selectors_is_served_once_the_work_is_done() -> None:
+    """What was found is kept from look to look; nothing is refused, and no class is blamed."""
+    claims = (with_selectors("big", costly(0), costly(1), costly(2)), claim("usual"))
+    objects = (node("n1"), slice_("n1", 6), device_class(), policy(), *claims)
+    async with world(*STOCK, objects=objects) as here, loop_watched(here) as turns:
+        here.add(pod("big", by_name("big")))
+        await here.until(lambda: here.messages("SelectorsCostly", "big"))
+        here.add(pod("usual", by_name("usual")))
+        await here.until(lambda: here.node_of("big") and here.node_of("usual"))
+        assert max(turns) <= AT_MOST
+        assert not [event for event in here.events if event["reason"] in {"SelectorFailed", "InvalidClaim"}]
+        assert {
+            event["involvedObject"]["name"] for event in here.events if event["reason"] == "SelectorsCostly"
+        } == {"big"}
+
+
+async def test_a_pod_that_names_us_is_told_in_its_condition_that_its_selectors_are_costly() -> None:
+    async with world(*STOCK, objects=CLUSTER) as here:
+        big = with_selectors("big", *(costly(index) for index in range(32)))
+        here.add(big, pod("big", by_name("big"), gates=(), schedulerName="dra-operator"))
+
+        def told() -> list[Obj]:
+            conditions = here.pods["big"].get("status", {}).get("conditions", [])
+            return [found for found in conditions if "take more work" in found.get("message", "")]
+
+        await here.until(told)
+        assert told()[0]["reason"] == "Unschedulable"
+        await here.until(lambda: here.messages("SelectorsCostly", "big"))
+
+
+async def test_long_expressions_are_compiled_a_few_at_a_time() -> None:
+    """32 requests with as many selectors of 8 KiB as an object holds: each takes half a second to compile."""
+    long = [
+        {"cel": {"expression": f"[{','.join(map(str, range(number, number + 1800)))}].size() > 0"}}
+        for number in range(32)
+    ]
+    hostile = [
+        with_selectors(f"bad-{number}", *long[4 * number : 4 * number + 4], requests_=4)
+        for number in range(8)
+    ]
+    async with world(*STOCK, objects=(*CLUSTER, OTHER)) as here, loop_watched(here) as turns:
+        here.add(*hostile, *(pod(f"bad-{number}", by_name(f"bad-{number}")) for number in range(8)))
+        here.add(of_another(claim("good")), of_another(pod("good", by_name("good"))))
+        await here.until(lambda: here.node_of("good"))
+        await here.until(lambda: here.messages("SelectorsCostly", "bad-0"))
+        assert max(turns) <= AT_MOST

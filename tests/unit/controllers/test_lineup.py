@@ -79,3 +79,13 @@ def test_the_oldest_is_the_one_that_came_first_whatever_its_rank() -> None:
     assert line.oldest == 2
     line.pop()
     assert line.oldest == 0
+
+
+def test_a_rank_that_has_become_worse_meanwhile_counts() -> None:
+    line, _ = make()
+    owing: set[str] = set()
+    line.rank_by(lambda key: (key in owing, key))
+    for key in ("a", "b", "c"):
+        line.push(key)
+    owing |= {"a", "b"}
+    assert [line.pop()[0] for _ in range(3)] == ["c", "a", "b"]

@@ -1,0 +1,85 @@
+"""Fairness between namespaces: whoever takes much of the time goes behind the others, and no longer than that is right."""
+
+from __future__ import annotations
+
+import asyncio
+
+from dra_operator.controllers.debts import FREE, PAID, TURN, WORST, Debts
+from dra_operator.controllers.turns import ENOUGH, Turns
+
+from .clocks import HandClock
+
+
+def test_usual_work_is_owed_by_nobody() -> None:
+    debts = Debts(HandClock())
+    for _ in range(1000):
+        debts.charge("team", FREE, 0.05)
+    assert debts.places("team") == 0
+    assert debts.rest("team") == 0.0
+
+
+def test_much_work_puts_a_namespace_behind_all_others_until_it_is_paid() -> None:
+    clock = HandClock()
+    debts = Debts(clock)
+    debts.charge("greedy", TURN, 0.3)
+    debts.charge("greedy", TURN, 0.3)
+    assert debts.places("other") == 0 < debts.places("greedy")
+    before = debts.places("greedy")
+    clock.advance(TURN / PAID)
+    assert 0 < debts.places("greedy") < before
+    clock.advance(TURN / PAID)
+    assert debts.places("greedy") == 0
+
+
+def test_debts_end_in_bounded_time() -> None:
+    clock = HandClock()
+    debts = Debts(clock)
+    for _ in range(10 * WORST):
+        debts.charge("greedy", TURN, 0.3)
+    clock.advance(WORST * TURN / PAID + 1)
+    assert debts.places("greedy") == 0
+
+
+def test_debtors_rest_for_as_long_as_the_last_of_them_took_and_others_do_not() -> None:
+    clock = HandClock()
+    debts = Debts(clock)
+    debts.charge("greedy", 2 * TURN, 0.5)
+    assert debts.rest("greedy") == 0.5
+    assert debts.rest("other") == 0.0
+    clock.advance(0.6)
+    assert debts.rest("greedy") == 0.0
+
+
+async def test_a_turn_of_the_loop_has_one_long_decision() -> None:
+    turns, log = Turns(), []
+
+    async def decide(name: str) -> None:
+        await turns.mine()
+        turns.took(ENOUGH + 1)
+        log.append(name)
+
+    async def tick() -> None:
+        while sum(name != "-" for name in log) < 3:
+            log.append("-")
+            await asyncio.sleep(0)
+
+    await asyncio.gather(tick(), *(decide(name) for name in "abc"))
+    order = "".join(log)
+    assert [name for name in order if name != "-"] == ["a", "b", "c"]
+    assert "ab" not in order
+    assert "bc" not in order
+
+
+async def test_short_decisions_share_a_turn() -> None:
+    turns, log = Turns(), []
+
+    async def decide() -> None:
+        await turns.mine()
+        turns.took(1)
+        log.append("decided")
+
+    asyncio.get_running_loop().call_soon(
+        lambda: asyncio.get_running_loop().call_soon(log.append, "next turn")
+    )
+    await asyncio.gather(*(decide() for _ in range(5)))
+    assert log[:5] == ["decided"] * 5
