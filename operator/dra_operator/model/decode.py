@@ -89,11 +89,15 @@ def from_json(wanted: type[V], raw: bytes | str) -> V:
         InvalidObject: with the path of what does not fit.
     """
     try:
-        return msgspec.json.decode(raw, type=wanted, strict=True, dec_hook=decode_hook)
-    except msgspec.ValidationError:
-        return from_object(wanted, msgspec.json.decode(raw))
+        try:
+            return msgspec.json.decode(raw, type=wanted, strict=True, dec_hook=decode_hook)
+        except msgspec.ValidationError:
+            parsed = msgspec.json.decode(raw)
     except msgspec.DecodeError as error:
         raise _invalid(wanted, error) from error
+    except RecursionError as error:
+        raise InvalidObject(wanted.__name__, "", "nested too deeply") from error
+    return from_object(wanted, parsed)
 
 
 def from_object(wanted: type[V], raw: object) -> V:

@@ -215,7 +215,11 @@ def test_a_fault_names_the_object_and_the_place(
         assert message in caught.value.message
 
 
-@pytest.mark.parametrize("text", [b"", b"{", b"[]", b"null", b"\xff"])
+@pytest.mark.parametrize(
+    "text",
+    [b"", b"{", b"[]", b"null", b"\xff", b'{"metadata": 5, "spe', b'{"x": ' + b"[" * 100_000],
+    ids=["empty", "cut off", "a list", "null", "no text", "wrong, then cut off", "nested too deeply"],
+)
 def test_what_is_no_object_is_a_fault_of_the_kind(text: bytes) -> None:
     with pytest.raises(InvalidObject, match=r"^ResourceSlice"):
         from_json(ResourceSlice, text)
