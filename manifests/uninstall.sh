@@ -15,7 +15,8 @@ job=dra-operator-release
 kind=allocationpolicies.dra-operator.io
 pods=--selector=app.kubernetes.io/name=dra-operator
 job_pods=--selector=batch.kubernetes.io/job-name=$job
-gate="mutatingadmissionpolicybinding/dra-operator-gate mutatingadmissionpolicy/dra-operator-gate"
+webhook=mutatingwebhookconfiguration/dra-operator-gate
+gate="mutatingadmissionpolicybinding/dra-operator-gate mutatingadmissionpolicy/dra-operator-gate $webhook"
 # By name: labels are anybody's.
 rights="clusterrolebinding/dra-operator clusterrolebinding/dra-operator-generate-claims clusterrolebinding/dra-operator-replace-refused clusterrolebinding/dra-operator-release
   clusterrole/dra-operator clusterrole/dra-operator-generate-claims clusterrole/dra-operator-replace-refused clusterrole/dra-operator-release
@@ -32,10 +33,10 @@ kubectl "$@" get namespace default --output=name >/dev/null || fail "kubectl doe
 served=$(kubectl "$@" api-resources --output=name --no-headers) || true
 is_served() { printf '%s\n' "$served" | grep -qx -- "$1"; }
 is_served clusterroles.rbac.authorization.k8s.io || fail "kubectl api-resources does not tell what there is. Nothing was removed: run this again"
-is_served mutatingadmissionpolicies.admissionregistration.k8s.io || gate=""
+is_served mutatingadmissionpolicies.admissionregistration.k8s.io || gate=$webhook
 
-say "1/6 gate policy: new pods get no gate"
-[ -z "$gate" ] || kubectl "$@" delete --ignore-not-found $gate
+say "1/6 gate policy, or webhook: new pods get no gate"
+kubectl "$@" delete --ignore-not-found $gate
 
 say "2/6 operator: stopped"
 deployment=$(get deployment/dra-operator '{.metadata.name}' "$@")

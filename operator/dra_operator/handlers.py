@@ -1,4 +1,4 @@
-"""Kopf's part: one `on.event` handler a kind that pours raw events into the sink, the settings, the login.
+"""Kopf's part: one `on.event` handler a kind that pours raw events into the sink, the settings, the login, and the gate's admission handlers.
 
 Nothing else of Kopf is used on purpose (architecture section 5): create, update and delete handlers, indices, timers and daemons
 would write annotations and finalizers onto objects that are not ours. Handlers return None; a value would be written to the
@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import aiohttp
 import kopf
+
+from .model import GATE, SCHEDULER_NAME, NewPod, PodSchedulingGate, from_object, to_object
+from .placement import Admission, Way, admit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -90,9 +93,24 @@ def build_registry(sink: RawSink, kinds: Iterable[Kind], credentials: Credential
     return registry
 
 
-def build_settings() -> kopf.OperatorSettings:
-    """Kopf as a feed and nothing else (kopf.md 6.11)."""
+def add_gate(registry: kopf.OperatorRegistry, admitted: Callable[[Admission], None]) -> None:
+    """Answer the API server's questions about new pods, each way at a path of its own (the handler's id).
+
+    Args:
+        registry: gets the handlers.
+        admitted: hears each answer.
+    """
+    for way in Way:
+        _admit(registry, way, admitted)
+
+
+def build_settings(server: kopf.WebhookServerProtocol | None = None) -> kopf.OperatorSettings:
+    """Kopf as a feed and nothing else (kopf.md 6.11), and as the gate's webhook if there is a server for it.
+
+    Kopf manages no webhook configuration: that would need rights to write them.
+    """
     settings = kopf.OperatorSettings()
+    settings.admission.server = server
     settings.posting.enabled = False
     settings.peering.standalone = True
     settings.scanning.disabled = True
@@ -111,6 +129,19 @@ def _watch(registry: kopf.OperatorRegistry, sink: RawSink, kind: Kind) -> None:
     @kopf.on.event(kind.group, kind.version, kind.plural, id=f"see-{kind.plural}", registry=registry)
     async def see(event: kopf.RawEvent, **_: object) -> None:
         sink.take(kind.name, event["type"], event["object"])
+
+
+def _admit(registry: kopf.OperatorRegistry, way: Way, admitted: Callable[[Admission], None]) -> None:
+    @kopf.on.mutate("", "v1", "pods", id=way.value, operations=["CREATE"], registry=registry)
+    async def gate(body: kopf.Body, patch: kopf.Patch, **more: Any) -> None:
+        pod = from_object(NewPod, body)
+        answer = admit(pod, way) if more["operation"] == "CREATE" else Admission.UNTOUCHED
+        if answer is Admission.NAMED:
+            patch.spec["schedulerName"] = SCHEDULER_NAME
+        elif answer is Admission.GATED:
+            gates = (*pod.spec.scheduling_gates, PodSchedulingGate(GATE))
+            patch.spec["schedulingGates"] = [to_object(found) for found in gates]
+        admitted(answer)
 
 
 def _login(registry: kopf.OperatorRegistry, credentials: Credentials) -> None:

@@ -40,7 +40,7 @@ from dra_operator.controllers.twins import TwinController
 from dra_operator.controllers.worker import Loop
 from dra_operator.controllers.workqueue import WorkQueue
 from dra_operator.features import DEFAULT_1_37
-from dra_operator.handlers import build_registry, build_settings, run_kopf
+from dra_operator.handlers import add_gate, build_registry, build_settings, run_kopf
 from dra_operator.kube.api import Api
 from dra_operator.kube.discovery import Served, discover
 from dra_operator.kube.events import EventWriter
@@ -48,7 +48,7 @@ from dra_operator.kube.feeds import StreamFeed
 from dra_operator.kube.reader import Reader
 from dra_operator.kube.sync import SyncGuard
 from dra_operator.kube.writer import Writer
-from dra_operator.metrics import API_DURATION, LOOP_DELAY, WRITES, Inventory, Metrics
+from dra_operator.metrics import ADMISSIONS, API_DURATION, LOOP_DELAY, WRITES, Inventory, Metrics
 from dra_operator.placement import PlacementOptions, Placer
 from dra_operator.settings import Mode, ReplaceRefused, Settings
 
@@ -59,6 +59,7 @@ from .refusals import RefusedWrites
 from .running import warn_of_others
 from .supervisor import Supervisor
 from .vitals import RULE, Progress, Vitals
+from .webhook import GateServer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -193,6 +194,7 @@ class Operator:
         self._feeds = [StreamFeed(api, kind, sink) for kind in kinds if kind.feed == "stream"]
         self._guard = SyncGuard(api, self._kopf_kinds, sink, self.cluster.objects)
         self._registry = build_registry(sink, self._kopf_kinds, api.credentials)
+        self.webhook = self._webhook()
         self._allowed = asyncio.Event()
         self._kopf_stop, self._kopf_ready = asyncio.Event(), asyncio.Event()
         self.brain = Brain(settings, self.cluster, self._parts(), enforced=RULE in served.kinds)
@@ -245,6 +247,20 @@ class Operator:
             drift=self.brain.drift,
             leading=self.leading,
             progress=self._progress,
+            webhook=self.webhook,
+        )
+
+    def _webhook(self) -> GateServer | None:
+        """The server of the gate's webhook, and its handlers, if it is wanted."""
+        settings = self.settings
+        if settings.webhook_certificates is None:
+            return None
+        add_gate(self._registry, lambda answer: self.metrics.count(ADMISSIONS, answer.value))
+        return GateServer(
+            settings.http_host,
+            settings.webhook_port,
+            settings.webhook_certificates,
+            lambda: self.metrics.count(ADMISSIONS, "refused"),
         )
 
     def _start_feeds(self) -> None:
@@ -266,7 +282,7 @@ class Operator:
         """
         flags = (self._kopf_stop, self._kopf_ready)
         try:
-            await run_kopf(self._registry, build_settings(), flags, self._take_signals)
+            await run_kopf(self._registry, build_settings(self.webhook), flags, self._take_signals)
         except Exception:
             await discover(self._api)
             raise

@@ -30,8 +30,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-GATE_BINDING = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings/dra-operator-gate"
-"""What makes the API server put our gate on new pods (manifests/gate-policy)."""
+GATES = {
+    "MutatingAdmissionPolicyBinding": "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings/dra-operator-gate",
+    "MutatingWebhookConfiguration": "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/dra-operator-gate",
+}
+"""What makes the API server put our gate on new pods (manifests/gate-policy), or ask the operator to, and refuse them when nobody answers
+(manifests/components/gate-webhook)."""
 
 NAMED = 10
 """Pods that a line of the log names; the others are counted."""
@@ -68,11 +72,12 @@ async def give_back(
         logger.error("nothing was removed, for the operator still runs: %s", _stop(found))
         return 1
     try:
-        await _delete_gate_binding(api)
+        await _delete_gates(api)
     except ApiForbidden as error:
         logger.error(  # noqa: TRY400 - the message is for the admin
-            "nothing was removed, for new pods would still get the gate, with nobody to open it: kubectl delete "
-            "mutatingadmissionpolicybinding dra-operator-gate, then run this again (%s)",
+            "nothing was removed, for new pods would still get the gate, with nobody to open it: kubectl delete --ignore-not-found %s, "
+            "then run this again (%s)",
+            " ".join(f"{kind.lower()}/dra-operator-gate" for kind in GATES),
             error,
         )
         return 1
@@ -114,17 +119,18 @@ def _stop(pods: Sequence[RawMeta]) -> str:
     )
 
 
-async def _delete_gate_binding(api: Api) -> None:
-    """Delete it, should it be there.
+async def _delete_gates(api: Api) -> None:
+    """Delete them, should they be there.
 
     Raises:
-        ApiForbidden: it may not be deleted, and we cannot know whether it is there.
+        ApiForbidden: one may not be deleted, and we cannot know whether it is there.
     """
-    try:
-        await api.request("DELETE", GATE_BINDING)
-    except ApiNotFound:  # or the server has no such kind
-        return
-    logger.info("MutatingAdmissionPolicyBinding dra-operator-gate is deleted: new pods get no gate")
+    for kind, path in GATES.items():
+        try:
+            await api.request("DELETE", path)
+        except ApiNotFound:  # or the server has no such kind
+            continue
+        logger.info("%s dra-operator-gate is deleted: new pods get no gate", kind)
 
 
 async def _list(api: Api, kind: str) -> Listing:

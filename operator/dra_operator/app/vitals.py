@@ -22,6 +22,7 @@ from dra_operator.features import off_by_default
 from dra_operator.kube.feeds import RESTART_REASONS
 from dra_operator.metrics import (
     BUILD_INFO,
+    CERTIFICATE_EXPIRY,
     CLAIMS,
     DEVICES,
     DEVICES_HELD_TWICE,
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
 
     from .leading import Leading
     from .refusals import RefusedWrites
+    from .webhook import GateServer
 
 STUCK_SECONDS = 300.0
 """A feed that did nothing for so long, neither well nor in vain, and does not pause, hangs. Far above its own time-outs (70 s)."""
@@ -97,6 +99,7 @@ class Vitals:
         drift: what is left over, lost or given twice.
         loops: the controllers.
         progress: kept by `operator`.
+        webhook: of the gate; None where there is none.
     """
 
     settings: Settings
@@ -117,16 +120,21 @@ class Vitals:
     drift: DriftWatch
     leading: Leading
     progress: Progress = field(default_factory=Progress)
+    webhook: GateServer | None = None
 
     # --- ready
 
     @property
     def is_ready(self) -> bool:
-        """Whether decisions are being taken, or somebody else takes them and this one could follow."""
+        """Whether decisions are being taken, or somebody else takes them and this one could follow; and whether the gate's webhook can be asked."""
         progress = self.progress
         can_work = progress.working or (progress.watching and self.leading.elector is not None)
         hindered = progress.stopping or self.acceptance.refusal or self.leading.refusal
-        return can_work and not hindered
+        return can_work and not hindered and not self._webhook_hindrance
+
+    @property
+    def _webhook_hindrance(self) -> str:
+        return self.webhook.hindrance if self.webhook else ""
 
     def readiness(self) -> Mapping[str, Any]:
         """What `/readyz` says: status and reason first, then each kind, the controllers, the policies."""
@@ -143,6 +151,7 @@ class Vitals:
             if self.progress.working
             else {},
             "policies": self._policies(),
+            **({"webhook": self.webhook.describe()} if self.webhook else {}),
             "version": __version__,
             "kubernetes": self.served.server_version,
         }
@@ -163,6 +172,8 @@ class Vitals:
             return f"waiting for the first list of {', '.join(words)}"
         if not progress.watching:
             return "waiting for Kopf to begin its watches"
+        if self._webhook_hindrance:
+            return self._webhook_hindrance
         if self.leading.refusal:
             return f"the Lease cannot be had: {self.leading.refusal}"
         return "looking after what an earlier run has left half done"
@@ -259,6 +270,8 @@ class Vitals:
         metrics = self.metrics
         metrics.set(READY, int(self.is_ready))
         self.leading.refresh(metrics)
+        if self.webhook and self.webhook.certificate.expires is not None:
+            metrics.set(CERTIFICATE_EXPIRY, self.webhook.certificate.expires)
         metrics.set_all(DEVICES, self.inventory.devices())
         metrics.set_all(POOLS, self.inventory.pools())
         metrics.set_all(CLAIMS, self.inventory.claims())

@@ -7,11 +7,13 @@ prometheus-client's global registry, so that two operators can live in one proce
 from .inventory import Inventory
 from .registry import CONTENT_TYPE, Metrics
 from .table import (
+    ADMISSIONS,
     ALLOCATIONS,
     API_DURATION,
     BINDING_WAIT,
     BINDINGS,
     BUILD_INFO,
+    CERTIFICATE_EXPIRY,
     CLAIMS,
     CLAIMS_GENERATED,
     DEVICES,
@@ -58,11 +60,13 @@ from .table import (
 )
 
 __all__ = [
+    "ADMISSIONS",
     "ALLOCATIONS",
     "API_DURATION",
     "BINDINGS",
     "BINDING_WAIT",
     "BUILD_INFO",
+    "CERTIFICATE_EXPIRY",
     "CLAIMS",
     "CLAIMS_GENERATED",
     "CONTENT_TYPE",

@@ -95,6 +95,7 @@ DECISIONS = ("plan", "unplaced", "refuse", "wait")
 DEVICE_STATES = ("free", "allocated", "tainted")
 POOL_CONDITIONS = ("complete", "incomplete", "invalid")
 CLAIM_STATES = ("pending", "allocated", "reserved", "deleting")
+ADMISSION_RESULTS = ("gated", "named", "untouched", "refused")
 EVENT_RESULTS = ("written", "dropped", "spam", "failed")
 
 # --------------------------------------------------------------------------- serving pods
@@ -370,6 +371,25 @@ EVENTS = Row(
     alert='`result="failed"` that goes on: users do not learn why their pods wait',
 )
 
+# --------------------------------------------------------------------------- the gate's webhook
+
+ADMISSIONS = Row(
+    Kind.COUNTER,
+    "admission_reviews",
+    "Questions of the API server about new pods by the answer of the gate's webhook: gated, named (the operator is their scheduler), untouched, "
+    "refused (no question that can be read). Stays 0 where the gate is put on by a policy.",
+    ("result",),
+    initial=tuple((result,) for result in ADMISSION_RESULTS),
+    alert='`result="refused"`: somebody else calls the webhook, or the API server asks in a form that this release does not know; with '
+    "`failurePolicy: Fail` such pods are refused",
+)
+CERTIFICATE_EXPIRY = Row(
+    Kind.GAUGE,
+    "webhook_certificate_expiry_timestamp_seconds",
+    "Seconds from 1970 to the end of the certificate that the gate's webhook serves with; absent without one.",
+    alert="less than a week ahead: the certificate is not renewed; after its end the API server refuses new pods with claims where the gate is put on",
+)
+
 # --------------------------------------------------------------------------- what runs
 
 READY = Row(
@@ -458,6 +478,8 @@ TABLE: tuple[Row, ...] = (
     FEED_LAG,
     REJECTED_OBJECTS,
     EVENTS,
+    ADMISSIONS,
+    CERTIFICATE_EXPIRY,
     READY,
     LEADER,
     LEASE_TRANSITIONS,

@@ -3,6 +3,7 @@
 `decode` is the only way in. No I/O, no clocks, no behaviour beyond what a value knows of itself.
 """
 
+from .admission import AdmissionRequest, AdmissionReview, NewPod, NewPodSpec
 from .claims import (
     FINALIZER,
     POD_CLAIM_NAME,
@@ -120,6 +121,8 @@ __all__ = [  # what the other packages use
     "POD_GROUP_API",
     "SCHEDULER_NAME",
     "SELECTED_NODE",
+    "AdmissionRequest",
+    "AdmissionReview",
     "Affinity",
     "AllocatedDeviceStatus",
     "AllocationPolicy",
@@ -167,6 +170,8 @@ __all__ = [  # what the other packages use
     "LabelSelector",
     "LabelSelectorRequirement",
     "Namespace",
+    "NewPod",
+    "NewPodSpec",
     "Node",
     "NodeAffinity",
     "NodeSelector",

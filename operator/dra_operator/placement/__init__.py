@@ -5,6 +5,7 @@ The allocation controller makes one `Placer` and asks it, pod by pod: `decide(po
 plan needs no undo.
 """
 
+from .admission import Admission, Way, admit
 from .bound import RUNNING
 from .entries import CLAIM_MISSING, unknown_requests
 from .findings import COMBINATION
@@ -39,6 +40,7 @@ __all__ = [
     "MAX_CONSUMERS",
     "RUNNING",
     "UNKNOWN_GATE",
+    "Admission",
     "Allocate",
     "Cause",
     "ClaimDecision",
@@ -57,6 +59,8 @@ __all__ = [
     "Unplaced",
     "Verdict",
     "Wait",
+    "Way",
+    "admit",
     "unknown_gate_text",
     "unknown_gates",
     "unknown_requests",

@@ -197,6 +197,11 @@ def _check_together(settings: Settings, names: Mapping[str, str]) -> None:
             names["retry_seconds"],
             f"must be at most half of renewSeconds ({settings.renew_seconds:g}): one lost request must not end the operator",
         )
+    if settings.webhook_certificates and settings.http_port == settings.webhook_port != 0:
+        raise InvalidSettings(
+            names["webhook_port"],
+            f"is the port of health and metrics, too ({settings.http_port}): take another",
+        )
     if settings.context and not settings.kubeconfig:
         raise InvalidSettings(
             names["context"], "names a context of a kubeconfig; give --kubeconfig (kubeconfig), too"

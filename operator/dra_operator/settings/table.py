@@ -39,6 +39,7 @@ class Group(StrEnum):
     ELECTION = "Several operators, one of which works"
     PACE = "Waiting times and load"
     HTTP = "Health and metrics"
+    WEBHOOK = "The gate's admission webhook"
     LOG = "Log"
 
 
@@ -278,7 +279,7 @@ TABLE: Final = (
         "http_host",
         Group.HTTP,
         Text,
-        "Address on which /healthz, /readyz and /metrics are served.",
+        "Address on which /healthz, /readyz and /metrics are served, and the webhook, if there is one.",
         "Set it to 127.0.0.1 outside of a cluster, where nobody else should read them.",
     ),
     Setting(
@@ -287,6 +288,21 @@ TABLE: Final = (
         Port,
         "Port of /healthz, /readyz and /metrics; 0 takes a free one.",
         "Change it, and the probes and the Service with it, if the port is taken.",
+    ),
+    Setting(
+        "webhook_certificates",
+        Group.WEBHOOK,
+        Text,
+        "Folder with tls.crt and tls.key, with which a webhook is served that puts the gate on new pods. Files that are renewed are taken without a restart.",
+        "Set it where the API server has no MutatingAdmissionPolicies: manifests/components/gate-webhook sets it and tells the API server what to ask.",
+        unset="no webhook",
+    ),
+    Setting(
+        "webhook_port",
+        Group.WEBHOOK,
+        Port,
+        "Port of the webhook; 0 takes a free one.",
+        "Change it, and the Service dra-operator-webhook with it, if the port is taken.",
     ),
     Setting(
         "log_level",

@@ -52,6 +52,12 @@ GATE_BINDING = {
     "metadata": {"name": "dra-operator-gate"},
     "spec": {"policyName": "dra-operator-gate"},
 }
+GATE_WEBHOOK = {
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "MutatingWebhookConfiguration",
+    "metadata": {"name": "dra-operator-gate"},
+    "webhooks": [],
+}
 
 
 async def removed(here: World, *, wait: float = 0.0, settle: float = 0.0, gate: float = 0.0) -> int:
@@ -341,20 +347,29 @@ async def test_it_waits_for_the_operators_pod_to_end(monkeypatch: pytest.MonkeyP
         assert not here.is_gated("web")
 
 
-async def test_a_gate_policy_that_is_still_there_goes_first() -> None:
+@pytest.mark.parametrize(
+    ("gate", "plural"),
+    [
+        (GATE_BINDING, "mutatingadmissionpolicybindings"),
+        (GATE_WEBHOOK, "mutatingwebhookconfigurations"),
+    ],
+    ids=["policy", "webhook"],
+)
+async def test_a_gate_that_is_still_put_on_goes_first(gate: Obj, plural: str) -> None:
     async with World() as here:
-        here.add(GATE_BINDING, *golden.cluster(), pod("web", by_template("gpu")))
+        here.add(gate, *golden.cluster(), pod("web", by_template("gpu")))
         calls = len(here.server.calls)
 
         assert await removed(here) == 0
 
+        assert here.server.objects(plural, "admissionregistration.k8s.io") == []
         writes = [
             (call.verb, call.plural)
             for call, _ in here.server.calls[calls:]
             if call.verb in {"delete", "patch"}
         ]
-        assert writes[0] == ("delete", "mutatingadmissionpolicybindings")
-        assert writes[1] == ("patch", "pods")
+        assert ("delete", plural) in writes[:2]
+        assert writes[2] == ("patch", "pods")
 
 
 class OnWords(logging.Handler):
@@ -405,20 +420,22 @@ async def test_the_time_for_late_gates_is_bounded() -> None:
     assert waited.said.startswith(f"waiting {release.GATE_SECONDS:.0f} seconds")
 
 
-async def test_without_the_right_to_delete_the_gate_policy_nothing_is_touched(
-    caplog: pytest.LogCaptureFixture,
+@pytest.mark.parametrize("plural", ["mutatingadmissionpolicybindings", "mutatingwebhookconfigurations"])
+async def test_without_the_right_to_delete_the_gate_nothing_is_touched(
+    caplog: pytest.LogCaptureFixture, plural: str
 ) -> None:
     async with World() as here:
         await left_by_0_1_0(here)
-        here.add(GATE_BINDING)
+        here.add(GATE_BINDING if "policy" in plural else GATE_WEBHOOK)
         before = versions(here)
         forbidden = StatusError(403, "Forbidden", "User cannot delete resource")
-        here.server.faults.add(Fault(error=forbidden, resource="mutatingadmissionpolicybindings"))
+        here.server.faults.add(Fault(error=forbidden, resource=plural))
 
         assert await removed(here) == 1
 
         assert versions(here) == before
-        assert "kubectl delete mutatingadmissionpolicybinding dra-operator-gate" in caplog.text
+        assert "kubectl delete --ignore-not-found" in caplog.text
+        assert f"{plural.removesuffix('s')}/dra-operator-gate" in caplog.text
 
 
 # --------------------------------------------------------------------------- what goes wrong on the way

@@ -27,18 +27,26 @@ Obj = dict[str, Any]
 def _of_kind(kind: str) -> list[str]:
     """The folders with a kustomization.yaml of a kind, relative to the root of the project."""
     files = chain(MANIFESTS.rglob("kustomization.yaml"), (ROOT / "crds").glob("kustomization.yaml"))
+    parts = (MANIFESTS / "components").glob("*/*/kustomization.yaml")  # not to be used by themselves
     return sorted(
         str(file.parent.relative_to(ROOT))
-        for file in files
+        for file in set(files) - set(parts)
         if yaml.safe_load(file.read_text(encoding="utf-8"))["kind"] == kind
     )
 
 
 INSTALLABLE = _of_kind("Kustomization")
 COMPONENTS = _of_kind("Component")
-COMBINATIONS = list(
-    chain.from_iterable(combinations(COMPONENTS, size) for size in range(1, len(COMPONENTS) + 1))
-)
+WEBHOOK = "manifests/components/gate-webhook"
+CERTIFICATE = f"{WEBHOOK}-certificate"
+"""Changes what the one before it brings."""
+
+COMBINATIONS = [
+    found
+    for found in chain(combinations(COMPONENTS, 1), combinations(COMPONENTS, 2), [tuple(COMPONENTS)])
+    if WEBHOOK in found or CERTIFICATE not in found
+]
+"""Each component, any two of which might be in each other's way, and all of them."""
 
 
 @cache

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import click
+import pytest
 import yaml
 
 from dra_operator.app.command import main
-from dra_operator.app.release import GATE_BINDING
+from dra_operator.app.release import GATES
 from dra_operator.app.running import ALLOCATING, OPERATOR_LABEL
-from tests.unit.manifests.build import MANIFESTS, RELEASES, built, of_kind, one
+from tests.unit.manifests.build import MANIFESTS, RELEASES, built, built_with, of_kind, one
 
 RELEASE = "manifests/release"
 NAME = "dra-operator-release"
@@ -24,6 +25,7 @@ RIGHTS = {
     ("resource.k8s.io", "devicetaintrules"): {"list", "delete"},
     ("dra-operator.io", "allocationpolicies"): {"get", "list", "patch"},
     ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"): {"delete"},
+    ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): {"delete"},
 }
 
 
@@ -45,14 +47,20 @@ def test_the_job_may_do_its_duty_and_nothing_else() -> None:
     named = [
         rule["resourceNames"] for rule in rules if "mutatingadmissionpolicybindings" in rule["resources"]
     ]
-    assert named == [[GATE_BINDING.rpartition("/")[2]]]
+    assert named == [["dra-operator-gate"]]
     (subject,) = one(built(RELEASE), "ClusterRoleBinding", NAME)["subjects"]
     pod = one(built(RELEASE), "Job", NAME)["spec"]["template"]["spec"]
     assert (subject["name"], subject["namespace"]) == (pod["serviceAccountName"], "dra-operator")
 
 
-def test_the_gate_policy_that_is_deleted_is_the_shipped_one() -> None:
-    assert one(built(), "MutatingAdmissionPolicyBinding", GATE_BINDING.rpartition("/")[2])
+@pytest.mark.parametrize("kind", GATES)
+def test_what_is_deleted_of_the_gate_is_what_is_shipped(kind: str) -> None:
+    shipped = built() if "Policy" in kind else built_with(("manifests/components/gate-webhook",))
+    group, version, plural, name = GATES[kind].split("/")[2:]
+    gate = one(shipped, kind, name)
+
+    assert gate["apiVersion"] == f"{group}/{version}"
+    assert plural == f"{kind.lower()}s"
 
 
 def test_the_operators_pods_are_told_from_the_jobs() -> None:

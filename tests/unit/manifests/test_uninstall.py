@@ -213,6 +213,7 @@ def test_a_server_without_admission_policies_is_not_asked_for_any(machine: Machi
     assert machine.run().returncode == 0
 
     assert [call for call in machine.calls if "mutatingadmission" in call] == []
+    assert "mutatingwebhookconfiguration/dra-operator-gate" in machine.deleted()
 
 
 @pytest.mark.parametrize(("times", "status"), [(5, 0), (30, 1)])
@@ -240,6 +241,7 @@ def test_a_job_that_fails_stops_it_with_all_else_in_place(machine: Machine) -> N
         "job/dra-operator-release",
         "mutatingadmissionpolicybinding/dra-operator-gate",
         "mutatingadmissionpolicy/dra-operator-gate",
+        "mutatingwebhookconfiguration/dra-operator-gate",
     }
 
 

@@ -35,6 +35,8 @@ WHOLE = {
     "maxWrites": 4,
     "httpHost": "127.0.0.1",
     "httpPort": 0,
+    "webhookCertificates": "/etc/webhook",
+    "webhookPort": 0,
     "logLevel": "debug",
     "logFormat": "json",
 }
@@ -63,6 +65,8 @@ def test_every_setting_can_stand_in_the_file(tmp_path: Path) -> None:
         max_writes=4,
         http_host="127.0.0.1",
         http_port=0,
+        webhook_certificates="/etc/webhook",
+        webhook_port=0,
         log_level="debug",
         log_format="json",
     )

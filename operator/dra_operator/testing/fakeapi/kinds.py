@@ -122,6 +122,10 @@ BUILTIN: tuple[Kind, ...] = (
         "admissionregistration.k8s.io", "v1", "mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding",
         generation=True, categories=("api-extensions",),
     ),
+    _cluster(
+        "admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration",
+        generation=True, categories=("api-extensions",),
+    ),
     Kind("scheduling.k8s.io", "v1beta1", "podgroups", "PodGroup", status=True, generation=True, shows_empty_status=True),
     _cluster("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", generation=True, short_names=("pc",)),
 )  # fmt: skip
