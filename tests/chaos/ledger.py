@@ -18,6 +18,10 @@ Object = dict[str, Any]
 Device = tuple[str, str, str]
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
+OVERTAKEN = "kube-apiserver: claim removed in spite of a finalizer that came meanwhile"
+"""kube-apiserver reads an object, finds no finalizer, and deletes whatever is there then; no client can keep it from doing so. Such a claim has
+no deletionTimestamp in its last version; one whose finalizer was there in time always has."""
+
 HISTORY = 40
 """Versions of one claim that are kept in words, for the story of a violation."""
 
@@ -40,6 +44,7 @@ class State:
     consumers: frozenset[str]
     finalizer: bool
     name: str
+    going: bool = False
 
     @classmethod
     def of(cls, claim: Object) -> State:
@@ -55,6 +60,7 @@ class State:
             frozenset(item["uid"] for item in status.get("reservedFor") or []),
             FINALIZER in metadata.get("finalizers", []),
             f"{metadata['namespace']}/{metadata['name']}",
+            "deletionTimestamp" in metadata,
         )
 
     def words(self, event: str) -> str:
@@ -62,7 +68,8 @@ class State:
         held = ", ".join("/".join(device) for device in sorted(self.devices)) or "nothing"
         users = ", ".join(sorted(self.consumers)) or "nobody"
         guarded = "" if self.finalizer else ", no finalizer"
-        return f"{self.version} {event}: holds {held}, reserved for {users}{guarded}"
+        going = ", to be deleted" if self.going else ""
+        return f"{self.version} {event}: holds {held}, reserved for {users}{guarded}{going}"
 
 
 @dataclass(slots=True)
@@ -101,17 +108,25 @@ class Violation:
 
 
 class Ledger:
-    """Takes events; `violations` holds what was wrong, `checked` how often what was looked at."""
+    """Takes events.
+
+    Attributes:
+        violations: what was wrong.
+        checked: how often what was looked at.
+        noticed: what is strange, and nobody's fault that is looked for.
+    """
 
     def __init__(self) -> None:
         self.violations: list[Violation] = []
         self.checked: Counter[str] = Counter()
+        self.noticed: Counter[str] = Counter()
         self.reached = {"claims": 0, "pods": 0}
         self.pods: dict[str, Pod] = {}
         self.claims: dict[str, ClaimLife] = {}
         self._named: dict[str, list[str]] = defaultdict(list)
         self._holders: dict[Device, set[str]] = defaultdict(set)
         self._removals: list[tuple[int, str, str]] = []
+        self._robbed: set[str] = set()
         self._bindings: list[tuple[int, str]] = []
 
     # --- what the watches tell
@@ -167,7 +182,10 @@ class Ledger:
             self._violated(f"claim {state.name} had its allocation changed", uid)
 
     def _check_end(self, uid: str, before: State) -> None:
-        if before.allocated:
+        if before.allocated and before.finalizer and not before.going:
+            self.noticed[OVERTAKEN] += 1
+            self._robbed |= before.consumers
+        elif before.allocated:
             self._violated(f"claim {before.name} was removed while it was allocated", uid)
 
     def _move(self, uid: str, before: frozenset[Device], state: State) -> None:
@@ -223,6 +241,8 @@ class Ledger:
     def _judge_binding(self, version: int, pod_uid: str) -> None:
         pod = self.pods[pod_uid]
         self.checked["pods bound"] += 1
+        if pod_uid in self._robbed:
+            return  # `OVERTAKEN`: neither kube-scheduler nor the operator can know before it has happened
         for name in pod.claims:
             uid, state = self._at(name, version)
             if state is None or not state.allocated or pod_uid not in state.consumers:

@@ -6,13 +6,19 @@ from typing import Any
 
 import pytest
 
-from tests.chaos.ledger import FINALIZER, Ledger
+from tests.chaos.ledger import FINALIZER, OVERTAKEN, Ledger
 
 Object = dict[str, Any]
 
 
 def claim(
-    version: int, name: str = "c", *, device: str = "", users: tuple[str, ...] = (), guarded: bool = True
+    version: int,
+    name: str = "c",
+    *,
+    device: str = "",
+    users: tuple[str, ...] = (),
+    guarded: bool = True,
+    going: bool = False,
 ) -> Object:
     results = [{"driver": "d", "pool": "p", "device": device}]
     allocation = {"allocation": {"devices": {"results": results}}} if device else {}
@@ -23,6 +29,7 @@ def claim(
             "uid": f"uid-{name}",
             "resourceVersion": str(version),
             "finalizers": [FINALIZER] if guarded else [],
+            **({"deletionTimestamp": "2026-01-01T00:00:00Z"} if going else {}),
         },
         "status": {**allocation, "reservedFor": [{"uid": user} for user in users]},
     }
@@ -110,8 +117,29 @@ def test_another_allocation_in_the_place_of_one() -> None:
 
 
 def test_end_of_a_claim_that_is_allocated() -> None:
-    ended = told(("ADDED", claim(1, device="x")), ("DELETED", claim(2, device="x")))
+    going = ("MODIFIED", claim(2, device="x", going=True))
+    ended = told(("ADDED", claim(1, device="x")), going, ("DELETED", claim(3, device="x", going=True)))
     assert texts(ended) == ["claim ns/c was removed while it was allocated"]
+
+
+def test_end_of_a_claim_that_was_allocated_without_its_finalizer() -> None:
+    ended = told(("ADDED", claim(1, device="x", guarded=False)), ("DELETED", claim(2, device="x")))
+    assert texts(ended) == [
+        "claim ns/c is allocated without the finalizer",
+        "claim ns/c was removed while it was allocated",
+    ]
+
+
+def test_deletion_that_a_finalizer_and_an_allocation_have_overtaken_is_of_kube_apiserver() -> None:
+    """It never had a deletionTimestamp; what its pod does now, and who gets the device, is looked at as ever."""
+    held = ("ADDED", claim(1, device="x", users=("p",)))
+    gone, bound = ("DELETED", claim(3, device="x", users=("p",))), ("ADDED", pod(4, node="n"))
+    ledger = told(held, gone, bound, ("ADDED", claim(5, "d", device="x")))
+    assert texts(ledger) == []
+    assert ledger.noticed == {OVERTAKEN: 1}
+    assert texts(told(held, gone, ("ADDED", pod(4, "q", node="n")))) == [
+        "pod ns/q (q) was bound at 4 while ns/c was not allocated"
+    ]
 
 
 @pytest.mark.parametrize("order", ["claims first", "pods first"])
