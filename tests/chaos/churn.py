@@ -39,6 +39,7 @@ SLICES, CLASSES = f"{DRA}/resourceslices", f"{DRA}/deviceclasses"
 HERE = f"{DRA}/namespaces/{NAMESPACE}"
 CLAIMS, TEMPLATES_PATH = f"{HERE}/resourceclaims", f"{HERE}/resourceclaimtemplates"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+EVENTS = f"/api/v1/namespaces/{NAMESPACE}/events"
 NODE_PATH = "/api/v1/nodes"
 AT_ONCE = 24
 """Changes under way at the same time."""

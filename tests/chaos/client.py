@@ -26,7 +26,7 @@ BROKEN = (aiohttp.ClientError, OSError, TimeoutError)
 MERGE = "application/merge-patch+json"
 
 
-LOOK = 0.1
+LOOK = 0.2
 """Seconds between two looks at what nobody tells."""
 
 

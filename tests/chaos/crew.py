@@ -37,6 +37,13 @@ READY_SECONDS = 90.0
 GRACE = 30.0  # as terminationGracePeriodSeconds in the Deployment
 LOOK = 0.2  # seconds between two looks of the supervisor
 
+DEEDS = {
+    "kill": "SIGKILL",
+    "pause": "SIGSTOP, SIGCONT",
+    "end": "SIGTERM",
+}
+"""What the schedule's words mean."""
+
 
 @dataclass(slots=True)
 class Life:
@@ -57,6 +64,7 @@ class Member:
         self.proxy = proxy
         self.log = plane.folder / f"chaos-operator-{number}.log"
         self.lives: list[Life] = []
+        self.starts = 0
         self.asked_to_end = False
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
@@ -94,6 +102,7 @@ class Member:
     def start(self) -> None:
         """A new process."""
         self.asked_to_end = False
+        self.starts += 1
         self._process = Process(f"dra-operator-{self.number}", self._command, self.log, {})
 
     def send(self, number: signal.Signals) -> None:
@@ -187,9 +196,7 @@ class Crew:
                 async with self.scene:
                     pass
                 if member.is_running and member.number not in self._paused:
-                    self.done[
-                        {"kill": "SIGKILL", "pause": "SIGSTOP, SIGCONT", "end": "SIGTERM"}[step.what]
-                    ] += 1
+                    self.done[DEEDS[step.what]] += 1
                     group.create_task(self._disturb(member, step.what))
 
     async def _disturb(self, member: Member, how: str) -> None:

@@ -3,7 +3,10 @@
 *The late write*: an operator decides and sends, the network keeps the allocation back, the operator dies, its pod goes, its successor
 gives the only device to another claim; then the network delivers. It must be a conflict.
 
-*The gap*: a driver withdraws its slice while no watch of slices can be opened. Whoever asks for that device afterwards must wait.
+*The gap*: a pod had the only device of a driver and is gone; the driver withdraws its slice while no watch of slices can be opened. Once
+the operators have listed slices again, whoever asks for that device must wait.
+
+*The rollout*: all operators end at the same time, so that one leads that has only just come up.
 
 Everything is seen by the same checker, and by the same look at the end.
 """
@@ -11,17 +14,20 @@ Everything is seen by the same checker, and by the same look at the end.
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from dra_operator.testing.fakeapi.faults import ALWAYS, LISTS, WATCHES, Fault, gone, unavailable
-from tests.chaos.churn import CLAIMS, CLASSES, NODE_PATH, PODS, POLICIES, SLICES
+from tests.chaos.churn import CLAIMS, CLASSES, EVENTS, NODE_PATH, OPERATOR, PODS, POLICIES, SLICES
 from tests.chaos.client import RefusedError, until
+from tests.chaos.ledger import Violation
 from tests.e2e.harness.objects import claim, device, device_class, exactly, node, pod, policy, resource_slice
+from tests.e2e.harness.probe import decides
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from tests.chaos.client import Admin
     from tests.chaos.crew import Crew, Member
@@ -35,84 +41,76 @@ PATIENCE = 45.0
 """Seconds that each act may take; if bad weather makes one last longer, the scene is given up."""
 
 CALM_BETWEEN = 8.0
+"""Seconds between two scenes of a kind, in which what the schedule has for the operators happens to them."""
 
 
-class LateWrites:
-    """Plays the scene again and again.
+class Drama:
+    """A scene that is played again and again; kinds differ in `_play`.
 
     Attributes:
-        done: how the scenes went; `answered 409` is how they should.
+        done: how the scenes went.
+        violations: what a scene saw that may not be; most is seen by the checker.
     """
+
+    name = ""
+    driver = ""
+    parts: tuple[str, ...] = ("a", "b")
+    """Claims with a pod each, by the end of their names."""
 
     def __init__(self, admin: Admin, crew: Crew) -> None:
         self.done: Counter[str] = Counter()
+        self.violations: list[Violation] = []
         self._admin = admin
         self._crew = crew
         self._scene = 0
         self._act = ""
 
     async def prepare(self) -> None:
-        """One device on a node of its own."""
-        await self._admin.make(CLASSES, device_class(DRIVER, driver=DRIVER))
-        await self._admin.make(POLICIES, policy("late", {"driver": DRIVER}))
-        await self._admin.make(NODE_PATH, node(NODE))
-        await self._admin.make(SLICES, resource_slice(DRIVER, NODE, [device("only")]))
+        """What all scenes of the kind need, before the storm."""
+        raise NotImplementedError
 
     async def run(self) -> None:
         """Until cancelled; what is held is let go in any case."""
         while True:
             await asyncio.sleep(CALM_BETWEEN)
             self._scene += 1
+            self._act = "it began"
             try:
                 async with self._crew.scene:
                     await self._play()
             except (TimeoutError, RefusedError):
                 self.done[f"given up before {self._act}"] += 1
             finally:
-                await self._clear()
+                await self._clear(*self.parts)
 
     async def _play(self) -> None:
-        first, second = f"late-{self._scene}-a", f"late-{self._scene}-b"
-        held = [
-            (member, member.proxy.hold("patch", "resourceclaims/status", first))
-            for member in self._crew.members
-        ]
-        try:
-            await self._ask(first)
-            self._act = "the allocation was sent"
-            sender, kept = await self._first_held(held)
-            await self._admin.request("DELETE", f"{PODS}/{first}", {"gracePeriodSeconds": 0})
-            self._crew.kill(sender)
-            await self._ask(second)
-            self._act = "the successor allocated"
-            await self._until_allocated(second)
-            self._act = "the late write was answered"
-            kept.hold.released.set()
-            await _until(lambda: bool(kept.fault.codes))
-            self.done[f"answered {kept.fault.codes[0]}"] += 1
-        finally:
-            for member, each in held:
-                member.proxy.faults.remove(each.fault)
+        """One scene.
 
-    async def _ask(self, name: str) -> None:
-        await self._admin.make(CLAIMS, claim(name, exactly("late", DRIVER)))
-        wanted = pod(name, claims={"late": name}, terminationGracePeriodSeconds=1)
-        await self._admin.make(PODS, wanted)
+        Raises:
+            TimeoutError: bad weather made an act last too long.
+            RefusedError: the server does not let it be played.
+        """
+        raise NotImplementedError
 
-    async def _first_held(self, held: list[tuple[Member, Held]]) -> tuple[Member, Held]:
-        await _until(lambda: any(each.hold.reached.is_set() for _, each in held))
-        return next(pair for pair in held if pair[1].hold.reached.is_set())
+    def _named(self, part: str) -> str:
+        """Of a claim and its pod in this scene."""
+        return f"{self.name}-{self._scene}-{part}"
 
-    async def _until_allocated(self, name: str) -> None:
-        async def allocated() -> bool:
-            found = await self._admin.request("GET", f"{CLAIMS}/{name}")
-            return bool(found.get("status", {}).get("allocation"))
+    async def _ask(self, part: str) -> None:
+        name = self._named(part)
+        await self._admin.make(CLAIMS, claim(name, exactly(self.name, self.driver)))
+        await self._admin.make(PODS, pod(name, claims={self.name: name}, terminationGracePeriodSeconds=1))
 
-        await until(allocated, PATIENCE)
+    async def _is_allocated(self, part: str) -> bool:
+        found = await self._admin.request("GET", f"{CLAIMS}/{self._named(part)}")
+        return bool(found.get("status", {}).get("allocation"))
 
-    async def _clear(self) -> None:
+    async def _until_allocated(self, part: str) -> None:
+        await until(lambda: self._is_allocated(part), PATIENCE)
+
+    async def _clear(self, *parts: str) -> None:
         """Remove what the scene has made, and wait for it: the device must be free for the next one."""
-        names = [f"late-{self._scene}-{part}" for part in "ab"]
+        names = [self._named(part) for part in parts]
         for path, name in ((path, name) for path in (PODS, CLAIMS) for name in names):
             with suppress(RefusedError):
                 await self._admin.request("DELETE", f"{path}/{name}")
@@ -121,55 +119,138 @@ class LateWrites:
             left = await self._admin.items(CLAIMS)
             return all(item["metadata"]["name"] not in names for item in left)
 
-        with suppress(TimeoutError):
-            await until(gone, PATIENCE)
+        if names:
+            with suppress(TimeoutError):
+                await until(gone, PATIENCE)
 
 
-class Gap:
-    """Plays the scene once.
+class LateWrites(Drama):
+    """The late write; `answered 409` is how it should go."""
 
-    Attributes:
-        done: how it went.
-    """
-
-    def __init__(self, admin: Admin, crew: Crew) -> None:
-        self.done: Counter[str] = Counter()
-        self._admin = admin
-        self._crew = crew
+    name, driver = "late", DRIVER
 
     async def prepare(self) -> None:
-        """One more device on a node of its own."""
+        """One device on a node of its own."""
+        await self._admin.make(CLASSES, device_class(DRIVER, driver=DRIVER))
+        await self._admin.make(POLICIES, policy("late", {"driver": DRIVER}))
+        await self._admin.make(NODE_PATH, node(NODE))
+        await self._admin.make(SLICES, resource_slice(DRIVER, NODE, [device("only")]))
+
+    async def _play(self) -> None:
+        held = [
+            (member, member.proxy.hold("patch", "resourceclaims/status", self._named("a")))
+            for member in self._crew.members
+        ]
+        try:
+            await self._ask("a")
+            self._act = "the allocation was sent"
+            sender, kept = await self._first_held(held)
+            await self._admin.request("DELETE", f"{PODS}/{self._named('a')}", {"gracePeriodSeconds": 0})
+            self._crew.kill(sender)
+            await self._ask("b")
+            self._act = "the successor allocated"
+            await self._until_allocated("b")
+            self._act = "the late write was answered"
+            kept.hold.released.set()
+            await _until(lambda: bool(kept.fault.codes))
+            self.done[f"answered {kept.fault.codes[0]}"] += 1
+        finally:
+            for member, each in held:
+                member.proxy.faults.remove(each.fault)
+
+    async def _first_held(self, held: list[tuple[Member, Held]]) -> tuple[Member, Held]:
+        await _until(lambda: any(each.hold.reached.is_set() for _, each in held))
+        return next(pair for pair in held if pair[1].hold.reached.is_set())
+
+
+class Gap(Drama):
+    """The gap; `had to wait` is how it should go."""
+
+    name, driver = "gap", GAP
+
+    async def prepare(self) -> None:
+        """A node of its own; the device comes with each scene."""
         await self._admin.make(CLASSES, device_class(GAP, driver=GAP))
         await self._admin.make(POLICIES, policy("gap", {"driver": GAP}))
         await self._admin.make(NODE_PATH, node(GAP_NODE))
-        await self._admin.make(SLICES, resource_slice(GAP, GAP_NODE, [device("ghost")]))
-
-    async def run(self) -> None:
-        """The scene; ends with it."""
-        await asyncio.sleep(CALM_BETWEEN)
-        try:
-            async with self._crew.scene:
-                await self._play()
-        except TimeoutError:
-            self.done["given up"] += 1
-        await self._admin.make(CLAIMS, claim("gap", exactly("gap", GAP)))
-        await self._admin.make(PODS, pod("gap", claims={"gap": "gap"}, terminationGracePeriodSeconds=1))
 
     async def _play(self) -> None:
-        away = []
+        self._act = "a pod had the device"
+        await self._admin.make(SLICES, resource_slice(GAP, GAP_NODE, [device("ghost")]))
+        await self._ask("a")
+        await self._until_allocated("a")
+        await self._clear("a")
+        self._act = "the operators had listed slices again"
+        await self._withdraw_unseen()
+        self._act = "the next pod was answered"
+        await self._ask("b")
+        await until(self._is_answered, PATIENCE)
+        if await self._is_allocated("b"):
+            self.done["was given what is not there"] += 1
+            text = f"claim {self._named('b')} got a device that was withdrawn before the operators listed slices again"
+            self.violations.append(Violation(text, ()))
+        else:
+            self.done["had to wait"] += 1
+
+    async def _withdraw_unseen(self) -> None:
+        """Returns when every operator has listed slices after that: a list is in the model before the next watch is opened."""
+        away, opened = [], []
         for member in self._crew.members:
             fault = Fault(unavailable(), verbs=WATCHES | LISTS, resource="resourceslices", times=ALWAYS)
-            away.append((member.proxy, member.proxy.faults.add(fault)))
+            away.append((member.proxy, member.proxy.faults.add(fault, first=True)))
             member.proxy.break_watches()
         try:
             await _until(lambda: all(fault.hits for _, fault in away))
-            await self._admin.request("DELETE", f"{SLICES}/{GAP_NODE}-{GAP}")
-            for proxy, _ in away:
-                proxy.faults.add(Fault(gone(), verbs=WATCHES, resource="resourceslices"))
-            self.done["played"] += 1
-        finally:
+            with suppress(RefusedError):  # the answer to the first try may have been lost
+                await self._admin.request("DELETE", f"{SLICES}/{GAP_NODE}-{GAP}")
             for proxy, fault in away:
+                again = Fault(verbs=WATCHES, resource="resourceslices", times=ALWAYS)
+                opened.append((proxy, proxy.faults.add(again, first=True)))
+                expired = Fault(gone(), verbs=WATCHES, resource="resourceslices")
+                opened.append((proxy, proxy.faults.add(expired, first=True)))
                 proxy.faults.remove(fault)
+            await _until(lambda: all(fault.hits for _, fault in opened))
+        finally:
+            for proxy, fault in away + opened:
+                proxy.faults.remove(fault)
+
+    async def _is_answered(self) -> bool:
+        """Whether the pod got the device, or the operator has said that it waits."""
+        if await self._is_allocated("b"):
+            return True
+        about = {"fieldSelector": f"involvedObject.name={self._named('b')}"}
+        told = (await self._admin.request("GET", EVENTS, query=about))["items"]
+        return any(event.get("reportingComponent") == OPERATOR for event in told)
+
+
+class Rollout(Drama):
+    """All operators end at once, in order, so that the Lease is free: whoever comes up first leads at once."""
+
+    name = "rollout"
+    parts = ()
+
+    async def prepare(self) -> None:
+        """Nothing."""
+
+    async def _play(self) -> None:
+        self._act = "all operators were ready"
+        await self._crew.until_ready()
+        starts = [member.starts for member in self._crew.members]
+        for member in self._crew.members:
+            self._crew.kill(member, signal.SIGTERM)
+        self._act = "another one led"
+        await until(lambda: self._one_leads(starts), PATIENCE)
+        self.done["another one led"] += 1
+
+    async def _one_leads(self, starts: list[int]) -> bool:
+        """Whether one that was started since then does."""
+        members = zip(self._crew.members, starts, strict=True)
+        new = [member.url for member, before in members if member.starts > before]
+        return any([await asyncio.to_thread(decides, f"{url}/readyz") for url in new])
+
+
+SCENES: Mapping[str, type[Drama]] = {scene.name: scene for scene in (LateWrites, Gap, Rollout)}
+"""All kinds of scenes by name."""
 
 
 async def _until(happened: Callable[[], bool]) -> None:

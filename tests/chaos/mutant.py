@@ -61,13 +61,14 @@ def without_epoch_touch() -> None:
 
 
 def without_sync_guard() -> None:
-    """Decides before it knows all there is."""
+    """Decides before it knows all there is: neither the first lists are waited for, nor are there any once it leads."""
     from dra_operator.kube.sync import SyncGuard
 
-    async def until_synced(self: SyncGuard) -> None:
+    async def at_once(self: SyncGuard, *_: Any) -> None:
         return
 
-    SyncGuard.until_synced = until_synced  # type: ignore[method-assign]  # that is the point
+    SyncGuard.until_synced = at_once  # type: ignore[method-assign]  # that is the point
+    SyncGuard.freshen = at_once  # type: ignore[method-assign, assignment]  # that is the point
 
 
 GUARDS: dict[str, Callable[[], None]] = {

@@ -114,7 +114,7 @@ def churn(seed: int, seconds: float, ways: tuple[str, ...] = WAYS) -> Iterator[S
 
 
 def signals(seed: int, seconds: float, operators: int) -> list[Step]:
-    """What is done to the operators: `kill`, `stop` (and go on after some seconds), `end`."""
+    """What is done to the operators: `kill`, `end`, or `pause` (and go on after some seconds)."""
     dice = random.Random(f"signals {seed}")
     steps, at = [], 8.0
     while (at := at + dice.uniform(6.0, 14.0)) < seconds - 8.0:

@@ -18,7 +18,7 @@ from tests.chaos.checker import Checker
 from tests.chaos.churn import DRIVER, NAMESPACE, NODE_PATH, SLICES, Churn
 from tests.chaos.client import DRA, Admin, until
 from tests.chaos.crew import FLAGS, LEASE, Crew, Member
-from tests.chaos.dramas import Gap, LateWrites
+from tests.chaos.dramas import SCENES
 from tests.chaos.rest import Picture, wrong
 from tests.chaos.schedule import churn, outages, signals, weather
 from tests.e2e.harness.cluster import ControlPlane
@@ -27,10 +27,11 @@ from tests.e2e.harness.faultproxy import FaultProxy
 from tests.e2e.harness.operator_process import install
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable, Mapping
+    from collections.abc import Callable, Coroutine, Iterable, Mapping
     from pathlib import Path
     from typing import Any
 
+    from tests.chaos.dramas import Drama
     from tests.chaos.ledger import Violation
     from tests.chaos.schedule import Spell, Step
 
@@ -42,6 +43,9 @@ LEAST_RATE = 30.0
 
 FOREVER = 86_400.0
 
+RETURN_SECONDS = 180.0
+"""Within these kube-apiserver is ready again; it serves long before, and its hook `rbac/bootstrap-roles` can take a minute in a storm."""
+
 SCENE_SECONDS = 90.0
 """How much longer than the storm a scene may take, where the lack of a guard shows in scenes only."""
 
@@ -52,18 +56,18 @@ LATE_LISTS = {"dra-operator": 1.5, "kopf": 0.7}
 """Seconds by which lists of claims come late, all the time, by who asks: what decides before all claims are known is in a hurry."""
 
 
-EVERYTHING = frozenset({"signals", "weather", "outages"})
+EVERYTHING = frozenset({"signals", "weather", "outages", *SCENES})
 
 NEEDED: Mapping[str, frozenset[str]] = {
     "": EVERYTHING,
     "in-flight": EVERYTHING,
-    "relist-diff": frozenset({"weather"}),
-    "sync-guard": frozenset({"signals"}),
-    "resource-version": frozenset(),
-    "epoch-touch": frozenset(),
+    "relist-diff": frozenset({"weather", "gap"}),
+    "sync-guard": frozenset({"rollout"}),
+    "resource-version": frozenset({"late"}),
+    "epoch-touch": frozenset({"late"}),
 }
-"""What has to blow, besides churn and scenes, for the lack of a guard to be found soon. Restarts would mend what a missed delete spoils, and a
-scene that a kube-apiserver's restart breaks off shows nothing."""
+"""What has to blow, besides churn, for the lack of a guard to be found soon. Restarts would mend what a missed delete spoils, and a scene that
+a kube-apiserver's restart breaks off shows nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,23 +139,24 @@ class _Storm:
             Member(number, plane, proxy, plan.guard, [*FLAGS, *lease]) for number, proxy in enumerate(proxies)
         ]
         self.crew = Crew(members, plan.seed)
-        self.gap: Gap
+        self.blows = NEEDED[plan.guard]
+        self.scenes: list[Drama] = []
 
     async def run(self) -> None:
         async with Admin(self.plane) as admin:
             changes = Churn(admin)
-            scenes, self.gap = LateWrites(admin, self.crew), Gap(admin, self.crew)
+            self.scenes = [scene(admin, self.crew) for name, scene in SCENES.items() if name in self.blows]
             await changes.prepare()
             await changes.until_accounts()
-            await scenes.prepare()
-            await self.gap.prepare()
+            for scene in self.scenes:
+                await scene.prepare()
             try:
-                await self._work(admin, changes, scenes)
+                await self._work(admin, changes)
             finally:
                 await asyncio.to_thread(self.crew.stop)
-            self._account(changes, scenes)
+            self._account(changes)
 
-    async def _work(self, admin: Admin, changes: Churn, scenes: LateWrites) -> None:
+    async def _work(self, admin: Admin, changes: Churn) -> None:
         for proxy in self.proxies:
             for agent, delay in LATE_LISTS.items():
                 proxy.faults.add(
@@ -162,8 +167,8 @@ class _Storm:
         supervisor = asyncio.create_task(self.crew.supervise())
         try:
             with checker:
-                await self._rage(changes, scenes, checker)
-                if self.plan.guard and checker.ledger.violations:
+                await self._rage(changes, checker)
+                if self.plan.guard and self._violations(checker):
                     return
                 for proxy in self.proxies:
                     proxy.faults.clear()
@@ -175,37 +180,40 @@ class _Storm:
                 await supervisor
             self._take_over(checker)
 
-    async def _rage(self, changes: Churn, scenes: LateWrites, checker: Checker) -> None:
+    async def _rage(self, changes: Churn, checker: Checker) -> None:
         """The storm itself: as long as the churn lasts; with a guard off, until its lack is found."""
         seed, seconds = self.plan.seed, self.plan.seconds
-        blows = NEEDED[self.plan.guard]
-        others: list[Coroutine[Any, Any, None]] = [self.gap.run()]
-        if "signals" in blows:
-            others.append(self.crew.disturb(signals(seed, seconds, len(self.crew.members))))
-        if "weather" in blows:
-            others.append(self._weather(weather(seed, seconds)))
-        if "outages" in blows:
-            others.append(self._outages(outages(seed, seconds)))
+        blowing: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
+            "signals": lambda: self.crew.disturb(signals(seed, seconds, len(self.crew.members))),
+            "weather": lambda: self._weather(weather(seed, seconds)),
+            "outages": lambda: self._outages(outages(seed, seconds)),
+        }
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(other) for other in others]
+            tasks = [group.create_task(blow()) for name, blow in blowing.items() if name in self.blows]
             storm = group.create_task(changes.run(churn(seed, seconds)))
-            endless = [group.create_task(scenes.run()), group.create_task(self._found(checker))]
-            await asyncio.wait([storm, endless[1]], return_when=asyncio.FIRST_COMPLETED)
-            if self.plan.guard and not NEEDED[self.plan.guard]:
+            endless = [group.create_task(scene.run()) for scene in self.scenes]
+            found = group.create_task(self._found(checker))
+            await asyncio.wait([storm, found], return_when=asyncio.FIRST_COMPLETED)
+            if self.plan.guard and self.scenes and not self._violations(checker):
                 with suppress(TimeoutError):
-                    await until(lambda: self._has_shown(scenes, checker), SCENE_SECONDS)
-            for task in endless if storm.done() else [*endless, *tasks, storm]:
+                    await until(lambda: self._has_shown(checker), SCENE_SECONDS)
+            for task in [*endless, found] if storm.done() else [*endless, found, *tasks, storm]:
                 task.cancel()
 
-    async def _has_shown(self, scenes: LateWrites, checker: Checker) -> bool:
-        answered = any(how.startswith("answered") for how in scenes.done)
-        return answered or bool(checker.ledger.violations)
+    async def _has_shown(self, checker: Checker) -> bool:
+        """Whether a scene came to its end, or what it is for was found."""
+        to_its_end = any(not how.startswith("given up") for scene in self.scenes for how in scene.done)
+        return to_its_end or bool(self._violations(checker))
+
+    def _violations(self, checker: Checker) -> list[Violation]:
+        seen = [violation for scene in self.scenes for violation in scene.violations]
+        return [*checker.ledger.violations, *seen]
 
     async def _found(self, checker: Checker) -> None:
         """Returns when the lack of a guard has been found; never if none is off."""
 
         async def look() -> bool:
-            return bool(self.plan.guard and checker.ledger.violations)
+            return bool(self.plan.guard and self._violations(checker))
 
         await until(look, FOREVER)
 
@@ -235,7 +243,7 @@ class _Storm:
             await asyncio.sleep(max(0.0, began + step.at - time.monotonic()))
             end = self.plane.kill_component if step.what == "crash" else self.plane.stop_component
             await asyncio.to_thread(end, APISERVER)
-            await asyncio.to_thread(self.plane.start_component, APISERVER)
+            await asyncio.to_thread(self.plane.start_component, APISERVER, RETURN_SECONDS)
             self.result.done[f"kube-apiserver: {step.what}"] += 1
 
     async def _quieten(self, admin: Admin) -> None:
@@ -258,18 +266,23 @@ class _Storm:
 
     def _take_over(self, checker: Checker) -> None:
         result, ledger = self.result, checker.ledger
-        result.violations, result.checked, result.walked = ledger.violations, ledger.checked, checker.walked
+        result.violations, result.checked, result.walked = (
+            self._violations(checker),
+            ledger.checked,
+            checker.walked,
+        )
+        result.done.update(ledger.noticed)
         result.done["kube-apiserver: event after a newer bookmark"] = len(checker.late)
         if checker.failure is not None:
             result.troubles.append(f"the check is not complete: {checker.failure!r}")
 
-    def _account(self, changes: Churn, scenes: LateWrites) -> None:
+    def _account(self, changes: Churn) -> None:
         result = self.result
         result.done.update({f"change: {what}": count for what, count in changes.done.items()})
         result.done.update({f"change refused with {code}": count for code, count in changes.refused.items()})
         result.done.update({f"operator: {what}": count for what, count in self.crew.done.items()})
-        result.done.update({f"late write: {how}": count for how, count in scenes.done.items()})
-        result.done.update({f"gap: {how}": count for how, count in self.gap.done.items()})
+        for scene in self.scenes:
+            result.done.update({f"scene {scene.name}: {how}": count for how, count in scene.done.items()})
         result.rate = changes.done.total() / max(changes.seconds, 1.0)
         if result.rate < LEAST_RATE and not self.plan.guard:
             result.troubles.append(f"{result.rate:.0f} changes a second are no storm")

@@ -150,10 +150,10 @@ class ControlPlane:
         """The last lines that a component wrote."""
         return self._processes[component].log_tail()
 
-    def start_component(self, component: str) -> None:
-        """Starts a component (again), with the same ports and data, and waits until it is ready."""
+    def start_component(self, component: str, patience: float = _START_TIMEOUT) -> None:
+        """Starts a component (again), with the same ports and data, and waits until it is ready, for so many seconds at most."""
         self._launch(component)
-        self._await_ready(component)
+        self._await_ready(component, patience)
 
     def stop_component(self, component: str) -> None:
         """Stops a component; the others stay. Nothing happens if it does not run."""
@@ -173,7 +173,7 @@ class ControlPlane:
             self.options.environment,
         )
 
-    def _await_ready(self, component: str) -> None:
+    def _await_ready(self, component: str, patience: float = _START_TIMEOUT) -> None:
         url, certificate = self._layout.health(component)
         token = self.token if component == APISERVER else None
         process = self._processes[component]
@@ -183,7 +183,7 @@ class ControlPlane:
             return answers_ok(url, certificate, token)
 
         try:
-            wait_until(ready, f"{component} ready at {url}", timeout=_START_TIMEOUT)
+            wait_until(ready, f"{component} ready at {url}", timeout=patience)
         except NotInTimeError as error:
             raise StartError(f"{error}\n{_evidence(process)}") from error
 

@@ -121,10 +121,10 @@ class FaultProxy:
             _reset(request, web.Response())
 
     def hold(self, verb: str, resource: str, name: str = "") -> Held:
-        """Keep the next such request back on its way to the server, until it is let go."""
+        """Keep the next such request back on its way to the server, until it is let go; no other rule takes it."""
         hold = Hold()
         fault = Fault(verbs=frozenset({verb}), resource=resource, name=name, hold=hold)
-        self.faults.add(fault)
+        self.faults.add(fault, first=True)
         return Held(hold, fault)
 
     def _run(self) -> None:

@@ -176,7 +176,7 @@ class Fault:
 
 @dataclass(slots=True)
 class Faults:
-    """The rules of one server, in the order in which they were added. Rules may be added and taken away from any thread.
+    """The rules of one server; the first that hits counts. Rules may be added and taken away from any thread.
 
     Args:
         rules: to begin with.
@@ -190,9 +190,14 @@ class Faults:
     def __post_init__(self) -> None:
         self._dice = random.Random(self.seed)
 
-    def add(self, fault: Fault) -> Fault:
-        """Use `fault` from now on; returns it, so that a test can look at its hits."""
-        self.rules = (*self.rules, fault)
+    def add(self, fault: Fault, *, first: bool = False) -> Fault:
+        """Use `fault` from now on; returns it, so that a test can look at its hits.
+
+        Args:
+            fault: the rule.
+            first: before all others, so that none of them takes its requests; else after them.
+        """
+        self.rules = (fault, *self.rules) if first else (*self.rules, fault)
         return fault
 
     def remove(self, fault: Fault) -> None:
