@@ -1,6 +1,8 @@
 """Several operators on one embedded server: each with its own connections, perhaps through a proxy that holds requests back.
 
-Like pods of a Deployment, an operator that ends by itself is started again, unless the test says otherwise.
+Like pods of a Deployment, an operator that ends by itself is started again, unless the test says otherwise. They share an event loop, and so Kopf,
+which was not made for that: some seconds after one of them has ended, Kopf ends all tasks of its kind in the loop, the neighbour's too, and that one ends as
+well and is started again. What goes on for longer than one change of leaders is for processes (`lives`).
 """
 
 from __future__ import annotations
