@@ -10,9 +10,10 @@ from __future__ import annotations
 import contextlib
 import os
 import ssl
+import sys
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import aiohttp
 import msgspec
@@ -44,6 +45,10 @@ REQUEST_SECONDS = 30.0
 CONNECT_SECONDS = 10.0
 POOL_SIZE = 64
 """Connections for everything but watches: twice the writers, so that reads find one, too."""
+
+NESTING: Final = 10_500
+"""Levels of recursion that Python allows: an API server takes JSON that is nested 10,000 levels deep, and lets any user store some thousand of them
+in the opaque parameters of a claim. Python's own 1000 would keep whole lists from being read. All levels need less than 4 MiB of stack."""
 
 BROKEN = (aiohttp.ClientError, TimeoutError, OSError)
 """What aiohttp raises when the way to the server, or the answer, breaks."""
@@ -87,6 +92,7 @@ class Api:
     """
 
     def __init__(self, credentials: Credentials, timing: Timing = REAL) -> None:
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), NESTING))
         self.credentials = credentials
         self.timing = timing
         self.acceptance = Acceptance(timing)

@@ -6,6 +6,7 @@ their authors test them on a real server, which also refuses rules that cost too
 
 from __future__ import annotations
 
+import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -94,5 +95,7 @@ def _holds(text: str, new: Any, old: Any) -> bool:
 def _program(text: str) -> Any:
     import celpy
 
+    allowed = sys.getrecursionlimit()
     environment = celpy.Environment()
+    sys.setrecursionlimit(max(allowed, sys.getrecursionlimit()))  # it takes back what others need
     return environment.program(environment.compile(text))
