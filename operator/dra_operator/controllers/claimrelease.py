@@ -78,7 +78,7 @@ class ClaimReleaser:
         elif not consumers and has_finalizer(claim) and claim.metadata.deletion_timestamp is not None:
             await self._committer.deallocate(claim)
             return
-        if not remaining and self._owner_is_done(claim):
+        if not remaining and await self._owner_is_done(claim):
             await self._access.delete(CLAIM, claim)
 
     async def _keeps(self, claim: ResourceClaim, consumer: ResourceClaimConsumerReference) -> bool:
@@ -87,20 +87,25 @@ class ClaimReleaser:
             return await self._keeps_group(claim, consumer)
         if not is_pod(consumer):
             return True
-        pod = self._cluster.pods.get(f"{claim.metadata.namespace}/{consumer.name}")
-        if pod is not None:
-            return pod.uid == consumer.uid and not pod.is_done
-        if self._cluster.is_gone(POD, consumer.uid):
+        return await self._lives(claim.metadata.namespace, consumer.name, consumer.uid)
+
+    async def _lives(self, namespace: str, name: str, uid: str) -> bool:
+        """Whether the pod of that uid is there and not done. Where it is not known here, its own event may be late, and that of the end of a
+        namesake before it as well (C-84): the server is asked.
+        """
+        pod = self._cluster.pods.get(f"{namespace}/{name}")
+        if pod is not None and pod.uid == uid:
+            return not pod.is_done
+        if self._cluster.is_gone(POD, uid):
             return False
-        # Not known here: the reservation may have overtaken the pod's own event (C-84), so ask the server.
-        ghost = Pod(ObjectMeta(name=consumer.name, namespace=claim.metadata.namespace, uid=consumer.uid))
-        return await self._access.fresh(POD, ghost) is not None
+        current = await self._access.fresh(POD, Pod(ObjectMeta(name=name, namespace=namespace, uid=uid)))
+        return current is not None and not current.is_done
 
     async def _keeps_group(self, claim: ResourceClaim, consumer: ResourceClaimConsumerReference) -> bool:
         """A group counts until it is deleted, with or without pods (cp C-75)."""
         group = self._cluster.pod_groups.get(f"{claim.metadata.namespace}/{consumer.name}")
-        if group is not None:
-            return group.uid == consumer.uid
+        if group is not None and group.uid == consumer.uid:
+            return True
         if self._cluster.is_gone(GROUP, consumer.uid):
             return False
         ghost = PodGroup(ObjectMeta(name=consumer.name, namespace=claim.metadata.namespace, uid=consumer.uid))
@@ -118,10 +123,11 @@ class ClaimReleaser:
         logger.info("claim has no consumers left: its devices are free again")
         return freed
 
-    def _owner_is_done(self, claim: ResourceClaim) -> bool:
+    async def _owner_is_done(self, claim: ResourceClaim) -> bool:
         """Whether the claim was generated for a pod that is done or replaced (cp C-65); the garbage collector sees to pods that are gone."""
         owner = pod_owner(claim)
         if owner is None or claim.metadata.deletion_timestamp:
             return False
-        pod = self._cluster.pods.get(f"{claim.metadata.namespace}/{owner.name}")
-        return pod is not None and (pod.uid != owner.uid or pod.is_done)
+        if f"{claim.metadata.namespace}/{owner.name}" not in self._cluster.pods:
+            return False
+        return not await self._lives(claim.metadata.namespace, owner.name, owner.uid)

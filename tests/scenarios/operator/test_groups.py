@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from dra_operator.testing.fakeapi.faults import unavailable
 
+from .lag import Lag
 from .objects import by_name, by_template, claim, device_class, node, pod, policy, slice_, template
 from .world import World, world
 
 if TYPE_CHECKING:
+    import pytest
+
     from .objects import Obj
 
 CLUSTER = (node("n1"), slice_("n1", 2), device_class(), policy(), template())
@@ -107,6 +110,26 @@ async def test_a_group_made_anew_under_the_name_is_another_consumer_c61() -> Non
         here.add(group(shared))
         await here.start()
         await here.until(lambda: not here.devices())
+
+
+async def test_a_reservation_for_the_group_that_took_the_name_of_an_earlier_one_stays_c61_c84(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lag = Lag(monkeypatch, "PodGroup")
+    async with world(objects=(*CLUSTER, claim("ours")), **GENERATES) as here:
+        shared = by_name("ours")
+        here.add(group(shared))
+        await here.settle()
+        lag.holds = True
+        await here.delete("group", "train")
+        here.add(group(shared))
+        uid = groups(here)["train"]["metadata"]["uid"]
+        entry = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "train", "uid": uid}
+        result = {"request": "gpu", "driver": "gpu.example.com", "pool": "n1", "device": "dev-0"}
+        status = {"allocation": {"devices": {"results": [result]}}, "reservedFor": [entry]}
+        await here.patch("claim", "ours", {"status": status}, "status")
+        await here.settle()
+        assert consumers(here, "ours") == OF_GROUP
 
 
 async def test_a_group_that_nobody_knows_counts_until_the_server_says_otherwise_c61() -> None:

@@ -71,6 +71,47 @@ async def test_a_reservation_for_a_pod_that_was_replaced_is_dropped_c61(
         assert consumers(here) == []
 
 
+async def test_a_reservation_for_the_pod_that_took_the_name_of_an_earlier_one_stays_c61_c84(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As with a StatefulSet: the claim is free and taken again while the operator still sees the former pod."""
+    lag = Lag(monkeypatch, "Pod")
+    async with world(objects=CLUSTER, generate_claims="always") as here:
+        await protect(here)
+        here.add(pod("web", by_name("mine"), gates=()))
+        await here.settle()
+        lag.holds = True
+        await here.delete("pod", "web")
+        here.add(pod("web", by_name("mine"), gates=()))
+        await here.patch("claim", "mine", {"status": taken(consumer("web", uid_of(here, "web")))}, "status")
+        await here.settle()
+        assert (consumers(here), here.devices()) == (["web"], {"mine": [DEVICE]})
+
+
+async def test_a_claim_made_for_the_pod_that_took_the_name_of_an_earlier_one_stays_c65_c84(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lag = Lag(monkeypatch, "Pod")
+    async with world(objects=CLUSTER, generate_claims="always") as here:
+        here.add(pod("web", gates=()))
+        await here.settle()
+        lag.holds = True
+        await here.delete("pod", "web")
+        here.add(pod("web", by_template("gpu"), gates=()))
+        owner = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "name": "web",
+            "uid": uid_of(here, "web"),
+            "controller": True,
+        }
+        made = claim("web-gpu-1")
+        made["metadata"]["ownerReferences"] = [owner]
+        here.add(made)
+        await here.settle()
+        assert "web-gpu-1" in here.claims
+
+
 async def test_nothing_is_dropped_as_long_as_the_server_cannot_tell_c61() -> None:
     """No such pod exists, but that is known only when the server answers."""
     async with world(objects=CLUSTER, generate_claims="always") as here:
