@@ -162,6 +162,14 @@ class ClaimMaker:
             self._parts.recorder.record(kind, owner.metadata, FAILED, message)
             raise
 
+    def forget_owner(self, owner: Owner) -> None:
+        """The pod or group is gone."""
+        self._unsure.discard(owner.uid)
+
+    def forget_template(self, key: str) -> None:
+        """The template of that key is gone; they may be as many as there are pods, and as large as the server stores."""
+        self._templates.pop(key, None)
+
     async def _existing(self, owner: Owner, entry_name: str) -> ResourceClaim | None:
         claims: Iterable[Any] = self._cluster.claims_owned_by(owner)
         if owner.uid in self._unsure:
@@ -191,7 +199,6 @@ class ClaimMaker:
         key = f"{namespace}/{name}"
         known = self._cluster.templates.get(key)
         if known is None:
-            self._templates.pop(key, None)
             raise InvalidClaim(
                 "",
                 f'resource claim template "{name}": resourceclaimtemplate.resource.k8s.io "{name}" not found',
@@ -204,5 +211,6 @@ class ClaimMaker:
             raw = await self._access.raw(TEMPLATE, namespace, name)
         except ApiNotFound as error:
             raise InvalidClaim("", f'resource claim template "{name}": {error}') from error
-        self._templates[key] = (raw["metadata"]["resourceVersion"], raw)
+        if key in self._cluster.templates:
+            self._templates[key] = (raw["metadata"]["resourceVersion"], raw)
         return raw

@@ -57,7 +57,9 @@ class ClaimGenerator:
         """Mark the pods that a change concerns (cp C-4, C-6, C-7, C-73)."""
         subject = change.new or change.old
         if isinstance(subject, Pod):
-            if change.new is not None and wants_claims(subject):
+            if change.new is None:
+                self._maker.forget_owner(subject)
+            elif wants_claims(subject):
                 self.queue.add(subject.key)
         elif isinstance(subject, ResourceClaim):
             self._add_all(self._cluster.pods_of_claim(subject.key))
@@ -66,8 +68,11 @@ class ClaimGenerator:
                 self._add_all(self._cluster.pods_of_group(f"{subject.metadata.namespace}/{owner.name}"))
         elif isinstance(subject, PodGroup) and change.new is not None:
             self._add_all(self._cluster.pods_of_group(subject.key))
-        elif isinstance(subject, ResourceClaimTemplate) and change.new is not None:
-            self._add_all(self._cluster.pods_of_template(subject.metadata.key))
+        elif isinstance(subject, ResourceClaimTemplate):
+            if change.new is None:
+                self._maker.forget_template(subject.metadata.key)
+            else:
+                self._add_all(self._cluster.pods_of_template(subject.metadata.key))
 
     async def reconcile(self, pod_key: str) -> None:
         """One pass over a pod (cp C-20).

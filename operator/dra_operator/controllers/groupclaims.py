@@ -52,8 +52,11 @@ class GroupClaimGenerator:
     def changed(self, change: Change) -> None:
         """Mark the groups that a change concerns (cp C-6, C-7)."""
         subject = change.new or change.old
-        if isinstance(subject, PodGroup) and change.new is not None:
-            self._add_all([subject])
+        if isinstance(subject, PodGroup):
+            if change.new is None:
+                self._maker.forget_owner(subject)
+            else:
+                self._add_all([subject])
         elif isinstance(subject, ResourceClaim):
             self._add_all(self._cluster.groups_of_claim(subject.key))
         elif isinstance(subject, ResourceClaimTemplate) and change.new is not None:

@@ -180,3 +180,24 @@ async def test_a_template_that_goes_after_the_creation_changes_no_claim_c24() ->
         await here.settle()
         assert here.claims == before
         assert here.messages("FailedResourceClaimCreation", "web") == []
+
+
+async def test_nothing_is_kept_of_templates_and_pods_that_are_gone() -> None:
+    """A template for each job is common."""
+    async with world(objects=CLUSTER, generate_claims="always") as here:
+        assert here.operator is not None
+        (generator,) = (
+            loop.reconcile.__self__  # type: ignore[attr-defined]
+            for loop in here.operator.brain.loops
+            if loop.name == "claims"
+        )
+        lost = here.trap("resourceclaims", "create", error=unavailable(), times=1000)
+        here.add(template("job"), held("job", by_template("job")))
+        await here.trapped(lost)
+        await here.settle_but_timers()
+        assert (generator._maker._templates, generator._maker._unsure) != ({}, set())
+        await here.delete("template", "job")
+        await here.delete("pod", "job")
+        await here.until(lambda: "job" not in here.pods)
+        await here.settle()
+        assert (generator._maker._templates, generator._maker._unsure) == ({}, set())
