@@ -46,9 +46,9 @@ PODS = 16
 LEASE = {"lease": 3.0, "renew": 2.0, "retry": 0.3}
 """Seconds. Short, and long enough for a server and two operators on a machine with little other work."""
 
-LONGER, LONGEST = 1.5, 4
-"""Where a leader could not renew in time although nothing was done to it, the next ones get times that are longer by that factor; so often at
-most, which makes the settings' defaults. A standby goes by what the holder has promised, so they need not be the same for all."""
+LONGER, OFTEN = 1.5, 2
+"""Where a leader could not renew in time although nothing was done to it, the next ones get times that are longer by that factor, so often at
+most: beyond that it costs more time than it saves. A standby goes by what the holder has promised, so they need not be the same for all."""
 
 GUARDED = ("resourceclaims", "resourceclaims/status", "pods", "pods/binding")
 """What must not be written late; events, and the status of policies, do no harm."""
@@ -58,6 +58,9 @@ STAGES = (GUARDED, GUARDED[1:], GUARDED[2:3], GUARDED[3:])
 """What is held back, the first of each surely: from the mark of a claim on, from its allocation on, pins, bindings."""
 
 LEASES = "leases"
+TOLD = 20
+"""Fail-overs after which a trial says where it is."""
+
 ENDS = {0, 1}
 """Exit statuses of an operator that nobody killed: it was asked to end, or has lost the Lease."""
 
@@ -112,7 +115,7 @@ class Outcome:
 
 def _times(unasked: int) -> dict[str, float]:
     """Of the Lease, when so many leaders had no time for it."""
-    return {name: seconds * LONGER ** min(unasked, LONGEST) for name, seconds in LEASE.items()}
+    return {name: seconds * LONGER ** min(unasked, OFTEN) for name, seconds in LEASE.items()}
 
 
 def _longest(times: dict[str, list[float]]) -> str:
@@ -128,11 +131,12 @@ class Trial:
         self._members = members
         self._chance = random.Random(seed)
         self._number = 0
+        self._asked: list[int] = []
         self._doubles = Doubles(here)
         here.server.store.listen_all(lambda *_: self._count_leaders())
 
-    async def run(self, failovers: int) -> Outcome:
-        """So many fail-overs, then quiet."""
+    async def run(self, failovers: int, tell: Callable[[str], None]) -> Outcome:
+        """So many fail-overs, then quiet. What happened so far is told from time to time."""
         load = asyncio.create_task(self._load())
         ways: dict[str, Callable[[Member], Awaitable[None]]] = {
             "killed": self._kill,
@@ -146,6 +150,9 @@ class Trial:
             leader = next((one for one in self._members if one.life.is_at_work), self._members[0])
             await ways[way](leader)
             self.outcome.ways[way] += 1
+            if not self.outcome.ways.total() % TOLD:
+                self._conclude()
+                tell(self.outcome.text())
         load.cancel()
         await self._come_to_rest()
         self._conclude()
@@ -167,7 +174,7 @@ class Trial:
         life, began = leader.leave(), time.monotonic()
         life.send(signal.SIGTERM)
         await self._another_allocates(life, "ended", began)
-        self._look_at(await life.ended())
+        self._asked.append(await life.ended())
         await leader.begin()
 
     async def _sleep(self, leader: Member) -> None:
@@ -188,7 +195,7 @@ class Trial:
         self._chance.shuffle(steps)
         for step in steps:
             step()
-        self._look_at(await life.ended())
+        self._asked.append(await life.ended())
         await until(lambda: all(len(fault.codes) == len(fault.hits) for fault in late), "late answers")
         self._take(late, unmarked)
         await leader.begin()
@@ -257,19 +264,15 @@ class Trial:
     def _count_leaders(self) -> None:
         self.outcome.pairs += sum(one.life.leads for one in self._members) > 1
 
-    def _look_at(self, status: int) -> None:
-        if status not in ENDS:
-            self.outcome.odd.append(f"exit status {status}")
-
     def _conclude(self) -> None:
         self.outcome.doubles = self._doubles.found
         self.outcome.allocations = self._doubles.allocations
-        for one in self._members:
-            self.outcome.unasked += one.unasked
-            if "Traceback" in one.log.read_text():
-                self.outcome.odd.append(f"a traceback in {one.log}")
-        for status in self.outcome.unasked:
-            self._look_at(status)
+        self.outcome.unasked = [status for one in self._members for status in one.unasked]
+        torn = (f"a traceback in {one.log}" for one in self._members if "Traceback" in one.log.read_text())
+        wrong = (
+            f"exit status {status}" for status in (*self._asked, *self.outcome.unasked) if status not in ENDS
+        )
+        self.outcome.odd = [*torn, *wrong]
 
 
 def _is_marked(claim: Obj) -> bool:
@@ -300,7 +303,9 @@ async def members(here: World, folder: Path, without: str) -> AsyncIterator[list
             await member.close()
 
 
-async def trial(failovers: int, seed: int, folder: Path, without: str = "") -> Outcome:
+async def trial(
+    failovers: int, seed: int, folder: Path, without: str = "", tell: Callable[[str], None] = print
+) -> Outcome:
     """A world, two operators, so many fail-overs.
 
     Args:
@@ -308,11 +313,12 @@ async def trial(failovers: int, seed: int, folder: Path, without: str = "") -> O
         seed: of what is left to chance.
         folder: for logs; has to be empty.
         without: a guard that is switched off.
+        tell: hears from time to time what happened so far.
     """
     async with World(*STANDINS) as here:
         here.add(device_class(), template("gpu"), policy(), FREE, *_nodes())
         async with members(here, folder, without) as made:
-            return await Trial(here, made, seed).run(failovers)
+            return await Trial(here, made, seed).run(failovers, tell)
 
 
 def _nodes() -> list[Obj]:
@@ -332,7 +338,9 @@ def main() -> int:
     given = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="failovers-"))
     print(f"logs: {folder}", flush=True)
-    outcome = asyncio.run(trial(given.failovers, given.seed, folder, given.without))
+    outcome = asyncio.run(
+        trial(given.failovers, given.seed, folder, given.without, partial(print, flush=True))
+    )
     print(outcome.text())
     return 0 if outcome.is_good else 1
 

@@ -7,8 +7,10 @@ the trial would notice.
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import sys
+import threading
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -42,11 +44,20 @@ def operate(arguments: Sequence[str], log: str, belief: MutableSequence[float], 
     """
     with open(log, "ab", buffering=0) as file:  # noqa: PTH123 - a descriptor is wanted
         os.dup2(file.fileno(), sys.stderr.fileno())
+    threading.Thread(target=_end_with_the_trial, daemon=True).start()
     sys.stderr = os.fdopen(os.dup(2), "w", buffering=1)  # what was there may be pytest's
     tell(belief)
     if without:
         GUARDS[without]()
     main(list(arguments), prog_name="dra-operator")
+
+
+def _end_with_the_trial() -> None:
+    """However it ends: nobody else would end what it has started."""
+    trial = multiprocessing.parent_process()
+    assert trial is not None
+    trial.join()
+    os._exit(1)
 
 
 def tell(belief: MutableSequence[float]) -> None:
