@@ -137,10 +137,14 @@ class SearchLimitReached(Unsatisfied):
 
     Args:
         steps: search steps taken.
+        looks: looks at devices, if these were too many; else 0.
     """
 
-    def __init__(self, steps: int) -> None:
-        super().__init__(f"gave up after {steps} search steps without an answer")
+    def __init__(self, steps: int, looks: int = 0) -> None:
+        self.effort = f"{looks} looks at devices" if looks else f"{steps} steps"
+        """How much was tried, in words."""
+        what = self.effort if looks else f"{steps} search steps"
+        super().__init__(f"gave up after {what} without an answer")
         self.steps = steps
 
 

@@ -40,6 +40,7 @@ class Allocator:
 
     Attributes:
         steps: search steps over the lifetime (alloc I-7).
+        looks: looks at devices over the lifetime.
     """
 
     def __init__(self, inputs: Inputs, options: Options = _DEFAULTS, reporter: Reporter = SILENT) -> None:
@@ -47,6 +48,7 @@ class Allocator:
         self._options = options
         self._reporter = reporter
         self.steps = 0
+        self.looks = 0
 
     def allocate(self, node: Node, claims: Sequence[ResourceClaim]) -> tuple[AllocationResult, ...]:
         """Choose devices for all claims; the first solution in upstream's order (alloc S-5).
@@ -84,6 +86,7 @@ class Allocator:
             solved = search.solve()
         finally:
             self.steps += search.steps
+            self.looks += search.looks
             self._reporter.ended(search.steps, solved=solved)
         if not solved:
             raise self._failure(view, claims)

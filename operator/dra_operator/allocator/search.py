@@ -1,11 +1,13 @@
 """The search: depth first, in upstream's order, the first complete solution wins (alloc section 5).
 
 Driven by `allocate`, once per node and call. An explicit stack of choices takes the place of upstream's recursion, so that no claim is too
-large for the interpreter; every visited position counts one step, exactly as upstream counts invocations (I-7). No clock: steps bound it.
+large for the interpreter; every visited position counts one step, exactly as upstream counts invocations (I-7). No clock: steps bound it, and
+looks at devices, as one step looks at all that are left.
 """
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cached_property
@@ -167,12 +169,14 @@ class Search:
         self._too_many_in = -1
         self.taken: list[list[Taken]] = [[] for _ in claims]
         self.steps = 0
+        self.looks = 0
+        self._max_looks = sys.maxsize if options.max_looks is None else options.max_looks
 
     def solve(self) -> bool:
         """Search; True leaves the solution in `taken`.
 
         Raises:
-            SearchLimitReached: after `options.max_steps`.
+            SearchLimitReached: after `options.max_steps`, or `options.max_looks`.
             AllConflict: mode All meets a constraint (alloc S-17).
             InvalidClaim: the same in upstream's scope.
             CelError: a selector fails on a device (alloc L-4).
@@ -265,6 +269,9 @@ class Search:
 
     def _next_device(self, choice: Devices) -> Step | Outcome:
         for position in range(choice.position, choice.end):
+            self.looks += 1
+            if self.looks > self._max_looks:
+                raise SearchLimitReached(self.steps, self._max_looks)
             if self._take(choice, position):
                 choice.position = position + 1
                 start = 0 if choice.wanted.is_all else position + 1
@@ -296,6 +303,7 @@ class Search:
     def _constrain(self, choice: Devices, candidate: Candidate) -> Rejection | None:
         for index, constraint in enumerate(choice.wanted.constraints):
             refusal = constraint.add(candidate.id.driver, candidate.device)
+            self.looks += index > 0
             if refusal is not None:
                 for added in reversed(choice.wanted.constraints[:index]):
                     added.remove()

@@ -115,6 +115,7 @@ class Options:
         upstream_experimental: together with `upstream_0_37`, what upstream's experimental copy does differently (oracle 7 no. 6).
         ignored_taints: keys of device taints that do not matter to this allocator: the mark on its own pools.
         max_steps: search steps before `SearchLimitReached`; None for no limit.
+        max_looks: the same for looks at a device, of which one step takes as many as there are devices; None for no limit.
         past_conflicts: whether the search goes on where a constraint refuses a device of mode All, which ends it else (alloc
             S-17). For telling whether there is anything to wait for: with other devices in use it would not meet that conflict.
     """
@@ -123,4 +124,5 @@ class Options:
     upstream_experimental: bool = False
     ignored_taints: frozenset[str] = frozenset()
     max_steps: int | None = DEFAULT_MAX_STEPS
+    max_looks: int | None = None
     past_conflicts: bool = False

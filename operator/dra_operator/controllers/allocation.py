@@ -60,7 +60,7 @@ from .podscheduled import SCHEDULER_ERROR, UNSCHEDULABLE, PodScheduled
 from .readiness import PENDING_REASON, READY, State, bound_text, lost_text, stuck_text
 from .rules import POLICY
 from .signature import signature
-from .turns import STEP, Turns
+from .turns import LOOK, STEP, Turns
 from .undo import claims_of, to_take_back
 from .waiting import Waiting
 from .waking import Waking
@@ -313,7 +313,8 @@ class AllocationController:
         try:
             outcome = self._placer.plan(pod, work)
         finally:
-            self._count(pod, self._placer.work - before + STEP * self._placer.effort.steps, began)
+            searched = STEP * self._placer.effort.steps + LOOK * self._placer.effort.looks
+            self._count(pod, self._placer.work - before + searched, began)
         took = self._parts.clock.monotonic() - began
         self._measure(outcome, took)
         if isinstance(outcome, Unplaced):

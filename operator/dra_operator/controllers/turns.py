@@ -15,6 +15,9 @@ ENOUGH: Final = 250_000
 STEP: Final = 30
 """Units that a step of the search for devices counts as (measured: 4 to 14 µs, where a unit is a quarter of one)."""
 
+LOOK: Final = 20
+"""Units that a look at a device counts as."""
+
 
 class Turns:
     """Counts the work of the turn that goes on."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace as replace_fields
 
@@ -36,7 +36,7 @@ from dra_operator.model import POD_CLAIM_NAME
 
 from .candidates import Supply, needs_of
 from .findings import tallies
-from .options import DEFAULT_TOTAL_STEPS
+from .options import DEFAULT_TOTAL_LOOKS, DEFAULT_TOTAL_STEPS
 from .outcomes import Cause, ClaimDecision, NodeFinding
 
 if TYPE_CHECKING:
@@ -61,6 +61,9 @@ DETAIL_STEPS: Final = 20_000
 """Search steps for explanations of one decision: they repeat searches that failed. Nodes beyond it fold into the same text without
 figures. Arbitrary; a tenth of what the decision itself may take."""
 
+DETAIL_LOOKS: Final = 30_000
+"""The same for looks at devices."""
+
 
 class NodeError(Exception):
     """A node does not serve the pod; `tell` makes the finding. Never leaves this package."""
@@ -68,6 +71,22 @@ class NodeError(Exception):
     def __init__(self, tell: Teller) -> None:
         super().__init__("the node does not serve the pod")
         self.tell = tell
+
+
+class Limits(NamedTuple):
+    """How far one side of a decision may search, over all nodes; None for no limit.
+
+    Args:
+        steps: search steps.
+        looks: looks at devices.
+    """
+
+    steps: int | None
+    looks: int | None
+
+
+DEFAULT_LIMITS: Final = Limits(DEFAULT_TOTAL_STEPS, DEFAULT_TOTAL_LOOKS)
+"""Those of `PlacementOptions`."""
 
 
 class Market:
@@ -79,10 +98,11 @@ class Market:
         inputs: of the allocator, over the same slices.
         options: of the allocator.
         claims: unallocated, in pod order; may be empty.
-        steps: search steps over all nodes; None for no limit.
+        total: limits over all nodes.
 
     Attributes:
         steps: search steps taken for the decision itself, explanations aside.
+        looks: looks at devices, the same.
         limits: nodes whose search was given up.
     """
 
@@ -93,12 +113,14 @@ class Market:
         inputs: Inputs,
         options: Options,
         claims: Sequence[ResourceClaim],
-        steps: int | None = DEFAULT_TOTAL_STEPS,
+        total: Limits = DEFAULT_LIMITS,
     ) -> None:
         self.steps = 0
+        self.looks = 0
         self.limits = 0
-        self._left = steps
+        self._total = total
         self._details = DETAIL_STEPS
+        self._detail_looks = DETAIL_LOOKS
         self._last: Need | None = None
         self._census = census
         self._view = view
@@ -127,7 +149,7 @@ class Market:
         """
         if not self._claims:
             return ()
-        if self._left is not None and self._left <= 0:
+        if self._is_used_up:
             unsearched = NodeFinding(
                 node.name, Cause.LIMIT, "node(s) were not searched after others took too long"
             )
@@ -141,21 +163,28 @@ class Market:
             raise NodeError(lambda: fault) from error
         except SearchLimitReached as error:
             self.limits += 1
-            text = f"node(s) where the search gave up after {error.steps} steps"
+            text = f"node(s) where the search gave up after {error.effort}"
             limit = NodeFinding(node.name, Cause.LIMIT, text)
             raise NodeError(lambda: limit) from error
         return tuple(map(ClaimDecision, self._claims, results))
 
     def _search(self, node: Node) -> tuple[AllocationResult, ...]:
-        limits = [limit for limit in (self._options.max_steps, self._left) if limit is not None]
-        options = replace(self._options, max_steps=min(limits, default=None))
+        options = replace(
+            self._options,
+            max_steps=_least(self._options.max_steps, _left(self._total.steps, self.steps)),
+            max_looks=_least(self._options.max_looks, _left(self._total.looks, self.looks)),
+        )
         allocator = Allocator(self._inputs, options, SILENT)
         try:
             return allocator.allocate(node, self._claims)
         finally:
             self.steps += allocator.steps
-            if self._left is not None:
-                self._left -= allocator.steps
+            self.looks += allocator.looks
+
+    @property
+    def _is_used_up(self) -> bool:
+        left = (_left(self._total.steps, self.steps), _left(self._total.looks, self.looks))
+        return any(limit is not None and limit <= 0 for limit in left)
 
     def validate(self, node: Node) -> None:
         """Have the allocator say what is wrong with the claims themselves, even if no node was worth a search.
@@ -202,7 +231,7 @@ class Market:
 
     def _conflict(self, node: Node) -> NodeFinding:
         """Why the search failed: it is repeated with somebody listening, which success never pays for."""
-        if self._details <= 0:
+        if min(self._details, self._detail_looks) <= 0:
             return NodeFinding(node.name, Cause.COMBINATION, self._no_combination(self._last))
         heard = Collector()
         with suppress(Unsatisfied):
@@ -217,7 +246,7 @@ class Market:
         Raises:
             CelError, InvalidClaim, FeatureUnsupported: as the allocator raises them.
         """
-        if not self._claims or self._details <= 0:
+        if not self._claims or min(self._details, self._detail_looks) <= 0:
             return None
         # As `check` would say of an idle node: what the search meets first may look as if it passed.
         shortage = first_lasting(self._shortage(need, node) for need in self._supply.hopeless(node.name))
@@ -265,11 +294,18 @@ class Market:
 
     def _explore(self, node: Node, inputs: Inputs, reporter: Reporter) -> None:
         """Search for an explanation's sake: on, where a request for all devices would end it, as that may hang on what is in use."""
-        allocator = Allocator(inputs, replace(self._options, past_conflicts=True), reporter)
+        options = replace(
+            self._options,
+            past_conflicts=True,
+            max_steps=_least(self._options.max_steps, self._details),
+            max_looks=self._detail_looks,
+        )
+        allocator = Allocator(inputs, options, reporter)
         try:
             allocator.allocate(node, self._claims)
         finally:
             self._details -= allocator.steps
+            self._detail_looks -= allocator.looks
 
     def _tallies(
         self,
@@ -317,6 +353,14 @@ class Market:
             return f"request {need.request}"
         claim = next(claim for claim in holders if claim.key == need.claim)
         return f"request {need.request} of claim {_entry_name(claim)}"
+
+
+def _left(total: int | None, spent: int) -> int | None:
+    return None if total is None else total - spent
+
+
+def _least(*limits: int | None) -> int | None:
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def first_lasting(findings: Iterable[NodeFinding]) -> NodeFinding | None:

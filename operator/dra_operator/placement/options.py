@@ -20,6 +20,13 @@ DEFAULT_TOTAL_STEPS: Final = 200_000
 """Search steps for one decision, over all nodes: a few seconds at worst, or one hard claim on a few hundred nodes would stop
 everything else (and fail the liveness probe). A decision that runs out of them says that it gave up."""
 
+DEFAULT_MAX_LOOKS: Final = 100_000
+"""Looks at devices for one node: a step looks at all devices that are left, thousands where nodes share them, and each constraint is a look
+of its own. 5 µs each (measured)."""
+
+DEFAULT_TOTAL_LOOKS: Final = 150_000
+"""Looks at devices for one decision and side, over all nodes: three quarters of a second."""
+
 DEFAULT_SELECTOR_WORK: Final = 1_000_000
 """Units of work on selectors for one decision (`cel.meter`): a quarter of a second, half of one at worst, and one expression or device
 more. A decision that runs out of them is taken up again later, where it ended. What people write costs some ten units for a device and
@@ -48,6 +55,8 @@ class PlacementOptions:
         node_score: which of several nodes that can take a pod gets it, as far as the pod prefers none.
         max_steps: search steps for one node; None for no limit.
         total_steps: search steps for one decision and side; None for no limit.
+        max_looks: looks at devices for one node; None for no limit.
+        total_looks: looks at devices for one decision and side; None for no limit.
         selector_work: units of work on selectors for one decision; None for no limit.
     """
 
@@ -57,4 +66,6 @@ class PlacementOptions:
     node_score: NodeScore = NodeScore.NAME
     max_steps: int | None = DEFAULT_MAX_STEPS
     total_steps: int | None = DEFAULT_TOTAL_STEPS
+    max_looks: int | None = DEFAULT_MAX_LOOKS
+    total_looks: int | None = DEFAULT_TOTAL_LOOKS
     selector_work: int | None = DEFAULT_SELECTOR_WORK

@@ -121,10 +121,12 @@ class Effort:
     Args:
         steps: search steps over all nodes.
         limits: nodes whose search was given up at the limit.
+        looks: looks at devices over all nodes.
     """
 
     steps: int = 0
     limits: int = 0
+    looks: int = 0
 
 
 class Verdict(Enum):

@@ -9,6 +9,7 @@ wrong with a node spoils that node, what is wrong with a claim spoils the pod.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeAlias
@@ -25,7 +26,7 @@ from .checks import NodeChecks
 from .diagnosis import Diagnosis
 from .faults import costly, invalid_claim, selector_failed, unsupported
 from .intake import Intake
-from .market import Market, NodeError
+from .market import Limits, Market, NodeError
 from .meeting import Meeting
 from .options import PlacementOptions
 from .outcomes import Allocate, Cause, Effort, NodeFinding, Plan, Refuse, Unplaced, Wait
@@ -160,7 +161,7 @@ class Placer:
         node = self._cluster.nodes.get(node_name)
         found = (entry.claim for entry in self._cluster.claims_of_pod(pod))
         pending = {claim.key: claim for claim in found if claim is not None and not claim.is_allocated}
-        options = Options(max_steps=self._options.max_steps)
+        options = self._limits()
         try:
             theirs = tuple(
                 claim for claim in pending.values() if self._rules.claim(claim).side is Side.THEIRS
@@ -233,7 +234,9 @@ class Placer:
             return self._search_in(pod, work, markets)
         finally:
             self.effort = Effort(
-                sum(market.steps for market in markets), sum(market.limits for market in markets)
+                sum(market.steps for market in markets),
+                sum(market.limits for market in markets),
+                sum(market.looks for market in markets),
             )
 
     def _search_in(self, pod: Pod, work: Allocate, markets: _Markets) -> Plan | Unplaced:
@@ -349,12 +352,15 @@ class Placer:
 
     def _markets(self, work: Allocate) -> _Markets:
         owned = frozenset({OWNED_TAINT})
-        limit = self._options.max_steps
-        ours = Options(ignored_taints=owned, max_steps=limit)
+        theirs = self._limits()
+        ours = replace(theirs, ignored_taints=owned)
         return (
             self._market(work.ours, self._may_allocate, ours, work.avoid),
-            self._market(work.theirs, self._is_theirs, Options(max_steps=limit)),
+            self._market(work.theirs, self._is_theirs, theirs),
         )
+
+    def _limits(self) -> Options:
+        return Options(max_steps=self._options.max_steps, max_looks=self._options.max_looks)
 
     def _market(
         self,
@@ -366,7 +372,14 @@ class Placer:
         view = self._cluster.slices.view(includes)
         allocated = self._cluster.allocated_state()
         inputs = Inputs(self._features, self._cluster.classes, view, allocated, self._compiler, avoid)
-        return Market(self._census, view, inputs, options, claims, self._options.total_steps)
+        return Market(
+            self._census,
+            view,
+            inputs,
+            options,
+            claims,
+            Limits(self._options.total_steps, self._options.total_looks),
+        )
 
     def _may_allocate(self, pool_id: PoolId) -> bool:
         return self._rules.owns(pool_id) and self._options.allocatable(pool_id)

@@ -138,6 +138,26 @@ def test_a_step_limit_says_that_nothing_is_known() -> None:
         allocate(world, claim(request("r", count=13)), options=Options(max_steps=100))
 
 
+def test_looks_at_devices_end_a_search_that_takes_few_steps() -> None:
+    """One step looks at all devices that are left: among many that do not go together, the square of their number."""
+    devices = [make.device(f"d{number}", attributes={"serial": f"{number}"}) for number in range(300)]
+    wanted = claim(request("r", count=2), constraints=[{"matchAttribute": f"{DRIVER}/serial"}])
+    with pytest.raises(SearchLimitReached, match="after 5000 looks at devices") as caught:
+        allocate(inputs([gpus(*devices)]), wanted, options=Options(max_looks=5_000))
+    assert caught.value.steps < 50
+
+
+def test_each_constraint_is_a_look_of_its_own() -> None:
+    devices = [
+        make.device(f"d{number}", attributes={"serial": f"{number}", "model": "x"}) for number in range(100)
+    ]
+    same = {"matchAttribute": f"{DRIVER}/model"}
+    wanted = claim(request("r", count=2), constraints=[same] * 20 + [{"matchAttribute": f"{DRIVER}/serial"}])
+    with pytest.raises(SearchLimitReached) as caught:
+        allocate(inputs([gpus(*devices)]), wanted, options=Options(max_looks=5_000))
+    assert caught.value.steps < 10
+
+
 def test_no_step_limit() -> None:
     with pytest.raises(NoSolution):
         allocate(

@@ -8,6 +8,7 @@ import pytest
 
 from dra_operator.model import OWNED_TAINT, DeviceTaintRule, NodeSelector, from_object
 from dra_operator.placement import Cause, Plan, Refuse, Unplaced, Verdict, Wait
+from dra_operator.placement.options import DEFAULT_TOTAL_LOOKS
 
 from .build import (
     GPU,
@@ -801,3 +802,19 @@ def test_devices_for_other_nodes_do_not_add_up() -> None:
     found = unplaced(placer(cluster).decide(pod("p", "c")))
     tallies = [(tally.seen, dict(tally.rejected)) for finding in found.findings for tally in finding.tallies]
     assert tallies == [(2, {"for other nodes": 1})] * 2
+
+
+def test_looks_at_devices_are_bounded_over_all_nodes_as_steps_are() -> None:
+    """Four hundred devices that all nodes share, no two of which go together: each node would take the square of them."""
+    devices = [{"name": f"d{at}", "attributes": {"serial": {"string": f"{at}"}}} for at in range(400)]
+    pairs = claim("c", exactly(count=2), constraints=[{"matchAttribute": f"{GPU}/serial"}])
+    cluster = cluster_of(
+        gpu_class(), policy(), slice_("s", devices), pairs, *(node(f"n{at}") for at in range(20))
+    )
+    subject = placer(cluster)
+
+    found = unplaced(subject.decide(pod("p", "c")))
+
+    assert found.verdict is Verdict.GAVE_UP
+    assert subject.effort.looks <= DEFAULT_TOTAL_LOOKS + 1
+    assert subject.effort.steps < 1000
