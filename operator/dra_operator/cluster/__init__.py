@@ -27,6 +27,7 @@ from .resolution import (
     template_keys,
 )
 from .selectors import NOTHING, AffinityTerm, PodFilter, Selector, selector_of, with_labels
+from .shelves import Shelf
 from .slices import RestrictedSlices, SliceIndex
 from .storage import volume_claim_keys, volume_claim_name
 from .store import Change
@@ -46,6 +47,7 @@ __all__ = [
     "Resolution",
     "RestrictedSlices",
     "Selector",
+    "Shelf",
     "SliceIndex",
     "Unreadable",
     "claim_keys",

@@ -9,11 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .index import Groups
+from .shelves import Shelves, shelves_by_labels, shelves_by_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from dra_operator.model import CSIStorageCapacity, PersistentVolume, Pod, Volume, VolumeAttachment
+
+    from .shelves import Shelf
 
 
 def volume_claim_name(pod: Pod, volume: Volume) -> str:
@@ -36,8 +39,9 @@ class StorageIndex:
         self._pods_of_claim: Groups[str, Pod] = Groups()
         self._users: Groups[str, Pod] = Groups()
         self._pods_on: Groups[str, Pod] = Groups()
-        self._volumes: Groups[str, PersistentVolume] = Groups()
-        self._capacities: Groups[str, CSIStorageCapacity] = Groups()
+        self._volumes: Shelves[PersistentVolume] = Shelves()
+        self._kept: Groups[str, PersistentVolume] = Groups()
+        self._capacities: Shelves[CSIStorageCapacity] = Shelves()
         self._attachments: Groups[str, VolumeAttachment] = Groups()
         self._places: dict[str, tuple[Pod, str]] = {}
         self._coming: dict[str, tuple[Pod, str]] = {}
@@ -60,13 +64,22 @@ class StorageIndex:
         """Pods with volume claims that have a node and are not bound yet, with the name of that node."""
         return sorted(self._coming.values(), key=_key)
 
-    def volumes_of_class(self, class_name: str) -> Sequence[PersistentVolume]:
-        """The volumes of a class; the empty one is that of volumes without."""
-        return self._volumes.of(class_name)
+    def volume_shelves(self, class_name: str, labels: Mapping[str, str]) -> Iterator[Shelf]:
+        """The shelves of a class, the empty one for volumes without, with all its volumes that a node with these labels might reach."""
+        return self._volumes.near(class_name, labels)
 
-    def capacities_of_class(self, class_name: str) -> Sequence[CSIStorageCapacity]:
-        """What is known of the room for new volumes of a class."""
-        return self._capacities.of(class_name)
+    def volumes_on(self, shelf: Shelf) -> Sequence[PersistentVolume]:
+        """The volumes of a shelf."""
+        return self._volumes.of(shelf)
+
+    def volumes_kept_for(self, claim_key: str) -> Sequence[PersistentVolume]:
+        """Volumes of any class that are bound to, or kept for, a claim of that name."""
+        return self._kept.of(claim_key)
+
+    def capacities_near(self, class_name: str, labels: Mapping[str, str]) -> Iterator[CSIStorageCapacity]:
+        """What is known of the room for new volumes of a class on nodes with these labels; figures about other nodes may be among them."""
+        for shelf in self._capacities.near(class_name, labels):
+            yield from self._capacities.of(shelf)
 
     def attachments(self, node_name: str) -> Sequence[VolumeAttachment]:
         """What is attached to a node."""
@@ -104,13 +117,13 @@ class StorageIndex:
 
     def volume_changed(self, old: PersistentVolume | None, new: PersistentVolume | None) -> None:
         """Take over one volume."""
-        before, after = ([side.class_name] if side is not None else [] for side in (old, new))
-        self._volumes.move(before, after, _name(old, new), new)
+        name = _name(old, new)
+        self._volumes.move(_volume_shelves(old), _volume_shelves(new), name, new)
+        self._kept.move(_kept_for(old), _kept_for(new), name, new)
 
     def capacity_changed(self, old: CSIStorageCapacity | None, new: CSIStorageCapacity | None) -> None:
         """Take over one figure of a driver."""
-        before, after = ([side.storage_class_name] if side is not None else [] for side in (old, new))
-        self._capacities.move(before, after, _name(old, new), new)
+        self._capacities.move(_capacity_shelves(old), _capacity_shelves(new), _name(old, new), new)
 
     def attachment_changed(self, old: VolumeAttachment | None, new: VolumeAttachment | None) -> None:
         """Take over one attachment."""
@@ -120,6 +133,24 @@ class StorageIndex:
 
 def _claims(pod: Pod | None) -> frozenset[str]:
     return frozenset() if pod is None else volume_claim_keys(pod)
+
+
+def _volume_shelves(volume: PersistentVolume | None) -> frozenset[Shelf]:
+    if volume is None:
+        return frozenset()
+    affinity = volume.spec.node_affinity
+    return shelves_by_terms(volume.class_name, affinity.required if affinity is not None else None)
+
+
+def _kept_for(volume: PersistentVolume | None) -> tuple[str, ...]:
+    reference = volume.spec.claim_ref if volume is not None else None
+    return () if reference is None else (f"{reference.namespace}/{reference.name}",)
+
+
+def _capacity_shelves(figure: CSIStorageCapacity | None) -> frozenset[Shelf]:
+    return (
+        frozenset() if figure is None else shelves_by_labels(figure.storage_class_name, figure.node_topology)
+    )
 
 
 def _key(place: tuple[Pod, str]) -> str:

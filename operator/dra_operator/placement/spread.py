@@ -89,6 +89,7 @@ class Spread:
             self._pods = crowds(crowd, cluster, others)
         self._bound: dict[str, int] = {}
         self._expected: dict[str, int] = {}
+        self._most: tuple[int, int] | None = None
 
     def count(self, node: Node) -> None:
         """Count a node that has the label, if it counts for the constraint: its domain, and the pods there."""
@@ -96,6 +97,7 @@ class Spread:
             return
         if self._honors_taints and blocking_taint(self._pod, node) is not None:
             return
+        self._most = None
         value = node.metadata.labels[self.topology_key]
         bound, expected = self._pods if self._pods is not None else (_NOBODY, _NOBODY)
         self._bound[value] = self._bound.get(value, 0) + bound.get(node.name, 0)
@@ -103,15 +105,21 @@ class Spread:
 
     def allows(self, value: str) -> bool:
         """Whether the pod may go to that domain, with the pods that are on their way and without."""
-        return all(self._skew(value, pods) <= self.max_skew for pods in (self._bound, self._expected))
+        if (
+            self._most is None
+        ):  # once all are counted, or each of thousands of nodes would cost a look at all domains
+            self._most = self._ceiling(self._bound), self._ceiling(self._expected)
+        bound, expected = self._most
+        return self._bound.get(value, 0) <= bound and self._expected.get(value, 0) <= expected
 
     def expected(self, value: str) -> int:
         """Pods in a domain, those on their way included."""
         return self._expected.get(value, 0)
 
-    def _skew(self, value: str, pods: Mapping[str, int]) -> int:
+    def _ceiling(self, pods: Mapping[str, int]) -> int:
+        """How many pods a domain may have before ours comes."""
         least = min(pods.values(), default=0) if len(pods) >= self._min_domains else 0
-        return pods.get(value, 0) + self._itself - least
+        return self.max_skew + least - self._itself
 
 
 def in_all_domains(constraints: Sequence[TopologySpreadConstraint], cluster: Cluster) -> Iterator[Node]:

@@ -15,9 +15,10 @@ from dra_operator.model import Node, ObjectMeta
 from .volumeclaims import entries, is_delayed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Set as AbstractSet
 
-    from dra_operator.cluster import Cluster
+    from dra_operator.cluster import Cluster, Shelf
     from dra_operator.model import (
         CSIStorageCapacity,
         PersistentVolume,
@@ -41,7 +42,35 @@ def delayed_claims(pod: Pod, cluster: Cluster) -> tuple[PersistentVolumeClaim, .
     return tuple(claim for claim in found if claim is not None and is_delayed(claim, cluster))
 
 
-def promised_volumes(pod: Pod, cluster: Cluster) -> frozenset[str]:
+class Stock:
+    """The volumes that could be had, for one decision: what does not depend on the node is asked once a claim and shelf."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._storage = cluster.storage
+        self._free: dict[tuple[str, Shelf], Sequence[PersistentVolume]] = {}
+
+    def kept(self, claim: PersistentVolumeClaim) -> Iterator[PersistentVolume]:
+        """Volumes that are kept for the claim, by name, wherever they are."""
+        for volume in self._storage.volumes_kept_for(claim.key):
+            if volume.class_name == claim.class_name and _could_be(volume, claim):
+                yield volume
+
+    def free(self, claim: PersistentVolumeClaim, node: Node) -> Iterator[Sequence[PersistentVolume]]:
+        """Volumes that are kept for nobody, do for the claim, and might be reached from the node: some at a time, by size, then by name."""
+        for shelf in self._storage.volume_shelves(claim.class_name, node.metadata.labels):
+            found = self._free.get((claim.key, shelf))
+            if found is None:
+                found = self._free[claim.key, shelf] = self._sorted(claim, shelf)
+            yield found
+
+    def _sorted(self, claim: PersistentVolumeClaim, shelf: Shelf) -> Sequence[PersistentVolume]:
+        volumes = (item for item in self._storage.volumes_on(shelf) if item.spec.claim_ref is None)
+        return sorted(
+            (item for item in volumes if _could_be(item, claim) and _is_free_for(item, claim)), key=_size
+        )
+
+
+def promised_volumes(pod: Pod, cluster: Cluster, stock: Stock) -> frozenset[str]:
     """Names of the volumes that pods on their way to a node will probably have, this pod aside.
 
     kube-scheduler binds them when it binds those pods; until then the API shows them as free.
@@ -50,28 +79,27 @@ def promised_volumes(pod: Pod, cluster: Cluster) -> frozenset[str]:
     for other, node_name in cluster.storage.coming():
         node = cluster.nodes.get(node_name)
         if node is not None and other.uid != pod.uid:
-            found, _ = match(delayed_claims(other, cluster), node, cluster, promised)
+            found, _ = match(delayed_claims(other, cluster), node, stock, promised)
             promised |= {volume.name for volume in found}
     return frozenset(promised)
 
 
 def match(
-    claims: Iterable[PersistentVolumeClaim], node: Node, cluster: Cluster, taken: Iterable[str]
+    claims: Iterable[PersistentVolumeClaim], node: Node, stock: Stock, taken: Iterable[str]
 ) -> tuple[list[PersistentVolume], list[PersistentVolumeClaim]]:
     """Volumes for claims on a node, the smallest claims first, and the claims for which there is none.
 
     Args:
         claims: not bound.
         node: the node.
-        cluster: what volumes there are.
+        stock: what volumes there are.
         taken: names of volumes that are not to be had.
     """
     chosen: list[PersistentVolume] = []
     left: list[PersistentVolumeClaim] = []
     excluded = set(taken)
     for claim in sorted(claims, key=lambda item: item.size):
-        volumes = cluster.storage.volumes_of_class(claim.class_name)
-        found = _best([volume for volume in volumes if volume.name not in excluded], claim, node)
+        found = _best(claim, node, stock, excluded)
         if found is None:
             left.append(claim)
         else:
@@ -103,25 +131,26 @@ def has_room(claim: PersistentVolumeClaim, storage_class: StorageClass, node: No
     driver = cluster.csi_drivers.get(storage_class.provisioner)
     if driver is None or not driver.spec.storage_capacity or "storage" not in claim.spec.resources.requests:
         return True
-    figures = cluster.storage.capacities_of_class(storage_class.metadata.name)
+    figures = cluster.storage.capacities_near(storage_class.metadata.name, node.metadata.labels)
     return any(_is_enough(figure, claim) and _covers(figure, node) for figure in figures)
 
 
 def _best(
-    volumes: Iterable[PersistentVolume], claim: PersistentVolumeClaim, node: Node
+    claim: PersistentVolumeClaim, node: Node, stock: Stock, excluded: AbstractSet[str]
 ) -> PersistentVolume | None:
     """The volume that is kept for the claim, wherever that leads, else the smallest that does."""
-    best: PersistentVolume | None = None
-    for volume in filter(lambda item: _could_be(item, claim), volumes):
-        if volume.spec.claim_ref is not None:
-            return volume if reaches(volume, node) else None
-        if (
-            _is_free_for(volume, claim)
-            and reaches(volume, node)
-            and (best is None or volume.size < best.size)
-        ):
-            best = volume
-    return best
+    kept = next((volume for volume in stock.kept(claim) if volume.name not in excluded), None)
+    if kept is not None:
+        return kept if reaches(kept, node) else None
+    firsts = (
+        next((volume for volume in some if volume.name not in excluded and reaches(volume, node)), None)
+        for some in stock.free(claim, node)
+    )
+    return min((volume for volume in firsts if volume is not None), key=_size, default=None)
+
+
+def _size(volume: PersistentVolume) -> tuple[Quantity, str]:
+    return volume.size, volume.name
 
 
 def _could_be(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:

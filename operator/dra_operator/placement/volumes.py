@@ -17,6 +17,7 @@ from .volumeclaims import entries
 from .volumelimits import AttachLimits
 from .volumematch import (
     NO_PROVISIONER,
+    Stock,
     delayed_claims,
     has_room,
     match,
@@ -95,7 +96,8 @@ class Binding:
         self._bound = tuple(_bound_volumes(pod, cluster))
         self._delayed = delayed_claims(pod, cluster)
         self._selected = {claim.key: _selected_node(claim, pod, cluster) for claim in self._delayed}
-        self._taken = promised_volumes(pod, cluster) if self._delayed else frozenset()
+        self._stock = Stock(cluster)
+        self._taken = promised_volumes(pod, cluster, self._stock) if self._delayed else frozenset()
 
     def reason(self, node: Node) -> NodeReason | None:
         """What of this does not hold on the node, in the order in which kube-scheduler tells it."""
@@ -111,7 +113,7 @@ class Binding:
         free = [claim for claim in self._delayed if not self._selected[claim.key]]
         if any(self._selected[claim.key] not in {"", node.name} for claim in self._delayed):
             return NO_VOLUME
-        _, left = match(free, node, self._cluster, self._taken)
+        _, left = match(free, node, self._stock, self._taken)
         for claim in (*(claim for claim in self._delayed if self._selected[claim.key]), *left):
             storage_class = self._cluster.storage_classes[claim.class_name]
             if storage_class.provisioner in NO_PROVISIONER or not topology_matches(

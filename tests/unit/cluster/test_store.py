@@ -260,7 +260,7 @@ def test_each_kind_is_kept_apart(cluster: Watched) -> None:
         cluster.policies,
         cluster.published,
     )
-    indexed = (cluster.storage.capacities_of_class(""), cluster.storage.attachments(""))
+    indexed = (tuple(cluster.storage.capacities_near("", {})), cluster.storage.attachments(""))
     found = [view["same"] for view in views] + [items[0] for items in indexed]
     assert sorted(type(item).__name__ for item in found) == sorted(KINDS)
 
