@@ -193,6 +193,7 @@ class Operator:
         self._kopf_kinds = [kind for kind in kinds if kind.feed == "kopf"]
         self._feeds = [StreamFeed(api, kind, sink) for kind in kinds if kind.feed == "stream"]
         self._guard = SyncGuard(api, self._kopf_kinds, sink, self.cluster.objects)
+        sink.relisted = self._guard.relisted
         self._registry = build_registry(sink, self._kopf_kinds, api.credentials)
         self.webhook = self._webhook()
         self._allowed = asyncio.Event()

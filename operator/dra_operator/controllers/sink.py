@@ -38,6 +38,10 @@ def nobody_waits() -> None:
     """Nobody is to be told of devices that came free."""
 
 
+def nobody_sweeps(kind: str) -> None:
+    """Nobody is to be told of lists."""
+
+
 class ModelSink:
     """Passes on to the model; objects that cannot be decoded are logged once and counted each time, and their last good version stays.
 
@@ -45,6 +49,7 @@ class ModelSink:
 
     Attributes:
         freed: called when an unreadable claim held devices and does so no more, which no change of the model tells.
+        relisted: called with the kind for each object of a list of Kopf's.
     """
 
     def __init__(self, cluster: Cluster, metrics: Metrics, echoes: Echoes, recorder: Recorder) -> None:
@@ -56,6 +61,7 @@ class ModelSink:
         self._unreadable_claims: set[str] = set()
         """Keys of the claims that could not be read since the last list of all claims."""
         self.freed: Callable[[], None] = nobody_waits
+        self.relisted: Callable[[str], None] = nobody_sweeps
 
     def replace(self, kind: str, objects: Iterable[Value], version: str = "") -> None:
         """All objects of a kind there are, but those that were rejected just before."""
@@ -98,7 +104,9 @@ class ModelSink:
             self._recorder.record(kind, metadata, "Unreadable", text[:MAX_TEXT])
 
     def take(self, kind: str, event: str | None, raw: Mapping[str, Any]) -> None:
-        """A raw event as Kopf hands it out: its type is None for objects of the initial list."""
+        """A raw event as Kopf hands it out: its type is None for objects of a list, the first one or one after a gap."""
+        if event is None:
+            self.relisted(kind)
         try:
             obj = from_object(KINDS[kind], raw)
         except InvalidObject as error:

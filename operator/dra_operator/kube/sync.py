@@ -40,6 +40,9 @@ SWEEP_SECONDS = 300.0
 EARLY_SWEEPS = (5.0, 30.0)
 """The first sweeps come sooner: what is deleted between our first list and Kopf's own first list is told by nobody."""
 
+GAP_SECONDS = 1.0
+"""Kopf lists a kind anew: once it has said nothing more of that list for so long, a sweep finds what went while it did not watch."""
+
 
 class SyncGuard:
     """Lists Kopf-fed kinds at start and from time to time.
@@ -80,6 +83,11 @@ class SyncGuard:
         self._news = News()
         self._timing = timing
         self._versions: dict[str, str] = {}
+        self._gaps = {kind.name: asyncio.Event() for kind in kinds}
+
+    def relisted(self, kind: str) -> None:
+        """Kopf brings an object of a list: its watch had a gap, and of what was deleted meanwhile nobody tells. A sweep follows soon."""
+        self._gaps[kind].set()
 
     async def run(self) -> None:
         """Sweep until cancelled.
@@ -185,5 +193,21 @@ class SyncGuard:
             _log.debug("whether %s are still served is not known: %s", kind.plural, error)
 
     async def _pause(self, kind: Kind, seconds: float) -> None:
+        """Sleep, but not for long after a gap."""
         self.alive_at[kind.name] = self._timing.monotonic() + seconds
+        gap = self._gaps[kind.name]
+        async with asyncio.TaskGroup() as group:
+            waits = [group.create_task(self._sleep(seconds)), group.create_task(_happened(gap))]
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            for wait in waits:
+                wait.cancel()
+        while gap.is_set():
+            gap.clear()
+            await self._timing.sleep(GAP_SECONDS)
+
+    async def _sleep(self, seconds: float) -> None:
         await self._timing.sleep(seconds)
+
+
+async def _happened(event: asyncio.Event) -> None:
+    await event.wait()

@@ -11,6 +11,7 @@ import pytest
 from dra_operator.cluster import Cluster
 from dra_operator.errors import ApiNotServed, ApiUnavailable, ApiWentBack, InvalidObject
 from dra_operator.kube import KINDS, Api, RawMeta, SyncGuard, fed_by
+from dra_operator.kube.sync import GAP_SECONDS
 from dra_operator.model import ObjectMeta, ResourceClaim
 
 from .scripted import Hands, Reply, Scripted, page, status
@@ -168,6 +169,48 @@ async def test_sweeps_are_repeated_at_first_sooner(
     await server.until("GET", 5)
 
     assert hands.slept[:4] == [pytest.approx(wait * 1.1) for wait in (5, 30, 300, 300)]
+
+
+class Patient(Hands):
+    """Whoever wants to sleep for long never wakes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asleep = asyncio.Event()
+
+    async def sleep(self, seconds: float) -> None:
+        await super().sleep(seconds)
+        if seconds > GAP_SECONDS:
+            self.asleep.set()
+            await asyncio.Event().wait()
+
+
+async def test_after_kopf_has_listed_anew_a_sweep_follows_once_that_list_is_over(
+    server: Scripted, api: Api, model: Model, start: Start
+) -> None:
+    """What was deleted while Kopf did not watch would hold its devices until the next sweep in turn, minutes later."""
+    hands = Patient()
+    server.on("GET", CLAIMS, Reply(page(9, claim("a", 3), claim("b", 4))), Reply(page(12, claim("a", 3))))
+    guard = guard_of(api, model, hands, "ResourceClaim")
+    coming = ["b", "c", "d", "e"]
+
+    def bring() -> None:
+        """An object of Kopf's list, which is slow."""
+        if coming:
+            coming.pop()
+            guard.relisted("ResourceClaim")
+
+    start(guard.run())
+    async with asyncio.timeout(10):
+        await hands.asleep.wait()
+        hands.asleep.clear()
+        hands.on_sleep = bring
+        bring()
+        await hands.asleep.wait()
+
+    assert set(model.claims) == {"ns/a"}
+    assert hands.slept.count(GAP_SECONDS) == 4
+    assert sum(seen.path == CLAIMS for seen in server.seen) == 2
 
 
 async def test_the_servers_words_are_kept_until_a_sweep_succeeds_and_pauses_are_no_sign_of_death(

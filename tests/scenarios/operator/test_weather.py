@@ -11,7 +11,9 @@ from dra_operator.errors import ApiError, ApiNotServed, ApiUnauthorized
 from dra_operator.kube.brake import SUSPICIOUS
 from dra_operator.testing.fakeapi.faults import (
     ALWAYS,
+    LISTS,
     READS,
+    WATCHES,
     WEATHER,
     WRITES,
     Fault,
@@ -99,6 +101,31 @@ async def test_whatever_becomes_of_watches_the_model_stays_true(name: str) -> No
         here.add(pod("last", by_template("gpu")))
         await here.until(lambda: not here.is_gated("last"))
         assert (len(here.devices()), here.held_twice()) == (4, [])
+
+
+async def test_claim_that_went_while_kopf_could_not_watch_frees_its_device_soon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Kopf tells of no deletion that it missed; without the sweep that follows its list, the device would lie idle for minutes."""
+    monkeypatch.setattr("dra_operator.kube.sync.EARLY_SWEEPS", ())
+    async with World("claims", settle_seconds=0.0) as here:
+        here.add(node("n1"), slice_("n1", 1), device_class(), policy(), template())
+        await here.start()
+        here.add(pod("first", by_template("gpu")))
+        await here.until(lambda: here.devices() and not here.is_gated("first"))
+        here.add(pod("second", by_template("gpu")))
+        await here.settle()
+
+        away = Fault(unavailable(), verbs=WATCHES | LISTS, resource="resourceclaims", user_agent="kopf")
+        away.times = ALWAYS
+        here.server.faults.add(away)
+        here.server.end_watches()
+        await here.until(lambda: away.hits)
+        await here.delete("pod", "first")
+        await here.until(lambda: not here.devices())
+        here.server.compact()
+        here.server.faults.remove(away)
+        await here.until(lambda: not here.is_gated("second"))
 
 
 def test_names_of_the_weather_are_those_of_watches() -> None:
