@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from dra_operator.settings.table import BY_NAME
 from tests.chaos.ledger import CHECKS
 from tests.chaos.mutant import GUARDS
-from tests.chaos.storm import Plan, Result, run
+from tests.chaos.storm import WANTED_RATE, Plan, Result, run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -66,7 +66,12 @@ def _guard_in_turn() -> str:
         turn = int(_git("rev-list", "--count", "HEAD"))
     else:
         turn = date.today().toordinal()  # noqa: DTZ011  # any day will do
-    return list(GUARDS)[turn % len(GUARDS)]
+    return in_turn(turn)
+
+
+def in_turn(number: int) -> str:
+    """Each guard's turn comes once in as many numbers as there are guards."""
+    return list(GUARDS)[number % len(GUARDS)]
 
 
 def _git(*arguments: str) -> str:
@@ -98,6 +103,8 @@ def _all_mutations(seed: int, seconds: float, operators: int) -> int:
 def _report(result: Result, seed: int, seconds: float, guard: str) -> None:
     without = f", without {guard}" if guard else ""
     print(f"storm of {seconds:.0f} s with seed {seed}{without}: {result.rate:.1f} changes a second")
+    if result.rate < WANTED_RATE:
+        print(f"less than the {WANTED_RATE:g} that were wanted: the machine is busy with something else")
     _section("injected", (f"{count:6} {what}" for what, count in sorted(result.done.items())))
     _section("checked", (f"{result.checked[what]:6} {what}: {how}" for what, how in CHECKS.items()))
     if result.walked:

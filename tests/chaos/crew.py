@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tests.e2e.harness.faultproxy import FaultProxy
 
 FLAGS = ("--settle-seconds=1", "--sweep-seconds=5")
-LEASE = {"lease_seconds": 6, "renew_seconds": 4, "retry_seconds": 1}
+LEASE = {"lease_seconds": 8, "renew_seconds": 6, "retry_seconds": 1}
 """Settings by which a successor comes soon; those that this operator has."""
 READY_SECONDS = 90.0
 GRACE = 30.0  # as terminationGracePeriodSeconds in the Deployment

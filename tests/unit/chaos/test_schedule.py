@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from dra_operator.testing.fakeapi.faults import WEATHER
+from tests.chaos.__main__ import in_turn
 from tests.chaos.mutant import GUARDS
 from tests.chaos.schedule import LIKELY, churn, outages, signals, weather
 from tests.chaos.storm import EVERYTHING, NEEDED
@@ -54,6 +55,10 @@ def test_operators_get_every_signal_and_the_server_goes_at_least_once() -> None:
     assert {step.number for step in steps} == {0, 1}
     assert len(outages(4, 40.0)) == 1
     assert len(outages(4, 600.0)) == 6
+
+
+def test_each_guard_has_its_turn() -> None:
+    assert {in_turn(number) for number in range(1234, 1234 + len(GUARDS))} == set(GUARDS)
 
 
 def test_guards_are_those_of_the_issue() -> None:

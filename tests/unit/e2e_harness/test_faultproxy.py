@@ -245,6 +245,13 @@ def test_chance_comes_from_the_seed_and_is_as_likely_as_told() -> None:
     assert 180 < sum(struck(1)) < 320
 
 
+def test_first_rule_that_hits_counts_and_a_later_one_can_be_put_before_it() -> None:
+    faults = Faults()
+    bad = faults.add(Fault(probability=1.0, times=ALWAYS))
+    kept = faults.add(Fault(hold=Hold()), first=True)
+    assert [faults.hit(Call("get", "pods")) for _ in range(3)] == [kept, bad, bad]
+
+
 async def test_rule_that_is_taken_away_lets_go_what_it_holds(place: Place) -> None:
     fault = place.faults.add(Fault(verbs=frozenset({"create"}), hold=Hold()))
     creation = asyncio.create_task(place.api.request("POST", PODS, body=pod("a")))
