@@ -116,13 +116,11 @@ class Member:
             pid = self._pid()
             if not self.lives or self.lives[-1].pid != pid:
                 self.lives.append(Life(pid, time.monotonic()))
-            resident = next(
-                line
-                for line in Path(f"/proc/{pid}/status").read_text().splitlines()
-                if line.startswith("VmRSS")
-            )
+            status = Path(f"/proc/{pid}/status").read_text().splitlines()
+            resident = [line for line in status if line.startswith("VmRSS")]
             life = self.lives[-1]
-            life.memory.append((time.monotonic() - life.began, int(resident.split()[1]) / 1024))
+            for line in resident:  # none if it is ending at this very moment
+                life.memory.append((time.monotonic() - life.began, int(line.split()[1]) / 1024))
 
     def end(self) -> None:
         """For good, in order."""

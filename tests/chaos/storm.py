@@ -164,21 +164,22 @@ class _Storm:
                 )
         await self.crew.start()
         checker = Checker(self.plane)
-        supervisor = asyncio.create_task(self.crew.supervise())
-        try:
-            with checker:
-                await self._rage(changes, checker)
-                if self.plan.guard and self._violations(checker):
-                    return
-                for proxy in self.proxies:
-                    proxy.faults.clear()
-                await changes.calm()
-                await self._quieten(admin)
-        finally:
-            supervisor.cancel()
-            with suppress(asyncio.CancelledError):
-                await supervisor
-            self._take_over(checker)
+        async with asyncio.TaskGroup() as group:  # so that a supervisor that fails ends the storm
+            supervisor = group.create_task(self.crew.supervise())
+            try:
+                with checker:
+                    await self._rage(changes, checker)
+                    if not (self.plan.guard and self._violations(checker)):
+                        await self._calm(admin, changes)
+            finally:
+                supervisor.cancel()
+                self._take_over(checker)
+
+    async def _calm(self, admin: Admin, changes: Churn) -> None:
+        for proxy in self.proxies:
+            proxy.faults.clear()
+        await changes.calm()
+        await self._quieten(admin)
 
     async def _rage(self, changes: Churn, checker: Checker) -> None:
         """The storm itself: as long as the churn lasts; with a guard off, until its lack is found."""
