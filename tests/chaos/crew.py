@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.chaos.client import until
+from tests.chaos.traces import resident
 from tests.e2e.harness.cluster import free_port
 from tests.e2e.harness.probe import answers_ok
 from tests.e2e.harness.process import Process, guarded_pid
@@ -116,11 +117,10 @@ class Member:
             pid = self._pid()
             if not self.lives or self.lives[-1].pid != pid:
                 self.lives.append(Life(pid, time.monotonic()))
-            status = Path(f"/proc/{pid}/status").read_text().splitlines()
-            resident = [line for line in status if line.startswith("VmRSS")]
+            size = resident(Path(f"/proc/{pid}/status").read_text())
             life = self.lives[-1]
-            for line in resident:  # none if it is ending at this very moment
-                life.memory.append((time.monotonic() - life.began, int(line.split()[1]) / 1024))
+            if size is not None:
+                life.memory.append((time.monotonic() - life.began, size))
 
     def end(self) -> None:
         """For good, in order."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from tests.chaos.crew import FLAGS, LEASE, Crew, Member
 from tests.chaos.dramas import SCENES
 from tests.chaos.rest import Picture, wrong
 from tests.chaos.schedule import churn, outages, signals, weather
+from tests.chaos.traces import tracebacks
 from tests.e2e.harness.cluster import ControlPlane
 from tests.e2e.harness.components import APISERVER
 from tests.e2e.harness.faultproxy import FaultProxy
@@ -283,8 +284,8 @@ class _Storm:
             result.troubles.append(f"{result.rate:.0f} changes a second are no storm")
         for member in self.crew.members:
             self._judge_memory(member)
-            if "Traceback" in member.log.read_text(errors="replace"):
-                result.troubles.append(f"there is a traceback in {member.log}")
+            for record in tracebacks(member.log.read_text(errors="replace")):
+                result.troubles.append(f"there is a traceback in {member.log}: {record.splitlines()[0]}")
 
     def _judge_memory(self, member: Member) -> None:
         for life in member.lives:
