@@ -84,12 +84,21 @@ class NoProgress(kopf.ProgressStorage):
         return essence
 
 
-def build_registry(sink: RawSink, kinds: Iterable[Kind], credentials: Credentials) -> kopf.OperatorRegistry:
-    """All handlers, for the kinds that Kopf feeds."""
+def build_registry(
+    sink: RawSink, kinds: Iterable[Kind], credentials: Credentials, heard: Callable[[str, int], None]
+) -> kopf.OperatorRegistry:
+    """All handlers, for the kinds that Kopf feeds.
+
+    Args:
+        sink: gets the events.
+        kinds: what to watch.
+        credentials: of the session.
+        heard: hears path and status of each answer to a watch: Kopf tries again for ever what is forbidden, and tells nobody.
+    """
     registry = kopf.OperatorRegistry()
     for kind in kinds:
         _watch(registry, sink, kind)
-    _login(registry, credentials)
+    _login(registry, _LetIn(credentials, heard))
     return registry
 
 
@@ -144,7 +153,7 @@ def _admit(registry: kopf.OperatorRegistry, way: Way, admitted: Callable[[Admiss
         admitted(answer)
 
 
-def _login(registry: kopf.OperatorRegistry, credentials: Credentials) -> None:
+def _login(registry: kopf.OperatorRegistry, let_in: _LetIn) -> None:
     logins = itertools.count()
 
     @kopf.on.login(id="login", registry=registry)
@@ -153,10 +162,10 @@ def _login(registry: kopf.OperatorRegistry, credentials: Credentials) -> None:
 
         Kopf takes only what differs from what it had before, which a priority does that means nothing for a single login.
         """
-        connection = await credentials.current()
+        connection = await let_in.credentials.current()
         session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=connection.ssl_context()),
-            middlewares=(_LetIn(credentials),),
+            middlewares=(let_in,),
             proxy=connection.proxy,
             trust_env=False,
         )
@@ -172,24 +181,27 @@ class _LetIn:
     """Adds the credentials to each request, and others after a 401, however long it takes.
 
     Kopf must never see a 401: it would close the connections of all its watches, and of those some then end the whole of Kopf, or wait for a
-    login that has been cancelled.
+    login that has been cancelled. Nobody but this sees how its watches are answered.
     """
 
-    def __init__(self, credentials: Credentials) -> None:
-        self._credentials = credentials
+    def __init__(self, credentials: Credentials, heard: Callable[[str, int], None]) -> None:
+        self.credentials = credentials
+        self._heard = heard
 
     async def __call__(
         self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
     ) -> aiohttp.ClientResponse:
-        connection = await self._credentials.current()
+        connection = await self.credentials.current()
         while True:
             if connection.authorization:
                 request.headers["Authorization"] = connection.authorization
             response = await handler(request)
             if response.status != HTTPStatus.UNAUTHORIZED:
+                if "watch" in request.url.query:
+                    self._heard(request.url.path, response.status)
                 return response
             response.release()
-            renewed = await self._credentials.renew(connection)
+            renewed = await self.credentials.renew(connection)
             if renewed == connection:
                 await asyncio.sleep(LOGIN_PAUSE)
             connection = renewed

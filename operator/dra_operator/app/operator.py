@@ -55,7 +55,7 @@ from dra_operator.settings import Mode, ReplaceRefused, Settings
 from .endpoints import Endpoints
 from .leading import Leading
 from .preflight import until_allowed, until_discovered
-from .refusals import RefusedWrites
+from .refusals import RefusedWatches, RefusedWrites
 from .running import warn_of_others
 from .supervisor import Supervisor
 from .vitals import RULE, Progress, Vitals
@@ -194,7 +194,8 @@ class Operator:
         self._feeds = [StreamFeed(api, kind, sink) for kind in kinds if kind.feed == "stream"]
         self._guard = SyncGuard(api, self._kopf_kinds, sink, self.cluster.objects)
         sink.relisted = self._guard.relisted
-        self._registry = build_registry(sink, self._kopf_kinds, api.credentials)
+        self._refused_watches = RefusedWatches(self._kopf_kinds, self._clock)
+        self._registry = build_registry(sink, self._kopf_kinds, api.credentials, self._refused_watches.heard)
         self.webhook = self._webhook()
         self._allowed = asyncio.Event()
         self._kopf_stop, self._kopf_ready = asyncio.Event(), asyncio.Event()
@@ -240,6 +241,7 @@ class Operator:
             echoes=self._echoes,
             acceptance=self._api.acceptance,
             refused=self._refused,
+            refused_watches=self._refused_watches,
             writer=self._writer,
             events=self._events,
             inventory=inventory,

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from dra_operator.settings import Settings
 
     from .leading import Leading
-    from .refusals import RefusedWrites
+    from .refusals import RefusedWatches, RefusedWrites
     from .webhook import GateServer
 
 STUCK_SECONDS = 300.0
@@ -112,6 +112,7 @@ class Vitals:
     echoes: Echoes
     acceptance: Acceptance
     refused: RefusedWrites
+    refused_watches: RefusedWatches
     writer: Writer
     events: EventWriter
     inventory: Inventory
@@ -207,7 +208,7 @@ class Vitals:
 
     def _trouble(self, kind: str) -> str:
         by_feed = {feed.kind.name: feed.trouble for feed in self.feeds}
-        return by_feed.get(kind) or self.guard.troubles.get(kind, "")
+        return by_feed.get(kind) or self.guard.troubles.get(kind) or self.refused_watches.trouble(kind)
 
     def _fed(self) -> list[str]:
         return [kind.name for kind in self.served.kinds.values() if kind.feed != "none"]

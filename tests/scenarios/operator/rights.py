@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Self
 
-from dra_operator.kube.api import Api
+from dra_operator.kube.api import MERGE, Api
 from dra_operator.testing.fakeapi import FakeApi
 from tests.e2e.harness.rights import BASE, Right, rights_in, shipped
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .objects import Obj
 
 NAMESPACE = ACCOUNT = "dra-operator"
+CLUSTER_ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 
 
 def without(role: Obj, right: Right) -> Obj:
@@ -52,6 +53,13 @@ class Guarded(World):
             is_role = obj["kind"] in {"ClusterRole", "Role"}
             self.add(without(obj, self._lacks) if is_role and self._lacks else obj)
         return self
+
+    async def grant(self, lacks: Right | None = None) -> None:
+        """From now on the ClusterRoles give all but that right."""
+        for role in (obj for file in self._files for obj in shipped(file) if obj["kind"] == "ClusterRole"):
+            rules = (without(role, lacks) if lacks else role)["rules"]
+            path = f"{CLUSTER_ROLES}/{role['metadata']['name']}"
+            await self.user.request("PATCH", path, body={"rules": rules}, content_type=MERGE)
 
     def connection(self) -> Api:
         """As the ServiceAccount."""

@@ -7,13 +7,14 @@ without that one. What the whole end-to-end run really uses is compared with the
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_operator.kube.kinds import fed_by
+from dra_operator.kube.kinds import KINDS, fed_by
 from dra_operator.model import SCHEDULER_NAME
 from dra_operator.testing.fakeapi.faults import Fault
 from tests.e2e.harness.rights import BASE, GENERATE, REPLACE, Right, rights_of
@@ -354,7 +355,7 @@ WRITES = {
         "lead where nobody ever did", CANNOT.format("create"), **ELECTS
     ),
 }
-PATIENCE = 10.0
+PATIENCE = 30.0
 ALWAYS = {**READS, **WRITES}
 GENERATING = {
     Right(DRA, "resourceclaimtemplates", "get"): Row(
@@ -477,3 +478,35 @@ async def test_with_all_the_rights_everything_is_read() -> None:
         here.server.end_watches()  # a request counts once it is answered in full
         for right in READS:
             await _happens(lambda right=right: set(here.asked(right)) == {200}, f"{right} is used")  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", sorted(kind.name for kind in fed_by("kopf")))
+async def test_a_right_to_watch_that_is_taken_away_later_is_named_until_it_is_back(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Kopf would try for ever without a word; what our own feeds are refused is theirs to tell."""
+    caplog.set_level(logging.INFO, "dra_operator")
+    kind = KINDS[name]
+    right = Right(kind.group, kind.plural, "watch")
+    async with Guarded() as here:
+        operator = await here.start()
+
+        def trouble() -> str:
+            return str(operator.vitals.readiness()["kinds"][name].get("trouble", ""))
+
+        await here.grant(lacks=right)
+        assert trouble() == ""
+        here.server.end_watches()
+        await _happens(trouble, "named")
+
+        assert trouble().startswith(f"rights are missing: cannot watch {kind.plural} ")
+        assert "apply manifests/base/rbac.yaml" in trouble()
+        others = {
+            other: found for other, found in operator.vitals.readiness()["kinds"].items() if other != name
+        }
+        assert [other for other, found in others.items() if "trouble" in found] == []
+        assert caplog.text.count(f"cannot watch {kind.plural}") == 1
+
+        await here.grant()
+        await _happens(lambda: trouble() == "", "no longer named")
+        assert f"{kind.plural} can be watched again" in caplog.text
