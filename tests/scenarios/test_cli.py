@@ -200,6 +200,34 @@ async def test_what_is_over_at_the_second_look_is_no_drift(server: FakeApi, tmp_
     assert (shown.exit_code, shown.stdout) == (1, "resourceclaim.resource.k8s.io/left\n")
 
 
+async def test_what_is_left_of_an_operator_is_found_where_its_own_kind_is_gone_too(
+    server: FakeApi, tmp_path: Path
+) -> None:
+    taint = {"key": "dra-operator.io/owned", "effect": "NoSchedule"}
+    rule = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": "dra-operator-gpus-0123456789", "labels": {"dra-operator.io/policy": "gpus"}},
+        "spec": {"deviceSelector": {"driver": "gpu.test"}, "taint": taint},
+    }
+    gated = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "web", "namespace": "mine"},
+        "spec": {
+            "containers": [{"name": "main", "image": "example.com/app:1"}],
+            "schedulingGates": [{"name": "dra-operator.io/allocate"}],
+        },
+    }
+    server.create(rule)
+    server.create(gated)
+
+    shown = await drift(server.write_kubeconfig(tmp_path / "admin"), "-A")
+
+    assert shown.exit_code == 1
+    assert [line.split()[0] for line in shown.stdout.splitlines()[1:]] == ["GateUseless", "RuleStray"]
+
+
 async def test_an_error_has_another_status_than_findings(kubeconfig: Path, tmp_path: Path) -> None:
     refused = await drift(kubeconfig, "--namespace=theirs")
     assert (refused.exit_code, refused.stdout) == (2, "")

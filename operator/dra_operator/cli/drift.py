@@ -171,7 +171,8 @@ def facts_of(view: View, *, replace: bool) -> Facts:
         is_idle=is_idle,
         expected={PoolId(pool.driver, pool.name): pool.name for pool in owned},
         rules_served="DeviceTaintRule" in view.served,
-        unseen=frozenset(view.unseen) | (set(READ) - view.served),
+        # Where our own kind is not served any more there are no policies: what is left of them is just what is looked for.
+        unseen=frozenset(view.unseen) | (set(READ) - view.served - {"AllocationPolicy"}),
     )
 
 
