@@ -4,6 +4,7 @@
     ├── InvalidInput                what somebody wrote is wrong; names the object, the path in it, the remedy
     │   ├── InvalidObject           an object of the API that cannot be decoded
     │   ├── InvalidClaim            a claim (or a class that it names) that can never be allocated as written
+    │   ├── InvalidPod              a pod that kube-scheduler will not place as written
     │   ├── InvalidPool             a pool whose slices contradict each other
     │   ├── InvalidQuantity         text that is no Kubernetes quantity
     │   └── InvalidSettings         flags, environment, settings file
@@ -94,6 +95,10 @@ class InvalidClaim(InvalidInput):
         super().__init__(path, message)
         self.claim = claim
         self.plain = plain or message
+
+
+class InvalidPod(InvalidInput):
+    """A pod that kube-scheduler will not place as written. `path` is in the pod."""
 
 
 class InvalidPool(InvalidInput):

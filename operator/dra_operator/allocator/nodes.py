@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"(?:[A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]")
 _PREFIX = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
-_INTEGER = re.compile(r"[+-]?\d+")
+_INTEGER = re.compile(r"[+-]?0*([0-9]{1,19})")
 _PREFIX_LIMIT: Final = 253
 
 
@@ -77,9 +77,19 @@ def _holds(need: NodeSelectorRequirement, actual: str | None) -> bool:
 
 
 def _compare(actual: str | None, values: tuple[str, ...], *, above: bool) -> bool:
-    if actual is None or not _INTEGER.fullmatch(actual):
+    mine, theirs = _integer(actual or ""), _integer(values[0])
+    if mine is None or theirs is None:
         return False
-    return int(actual) > int(values[0]) if above else int(actual) < int(values[0])
+    return mine > theirs if above else mine < theirs
+
+
+def _integer(text: str) -> int | None:
+    """The text as Go's 64-bit integer; None if it is none. Nobody stops users from writing megabytes of digits."""
+    found = _INTEGER.fullmatch(text)
+    if found is None:
+        return None
+    number = -int(found[1]) if text.startswith("-") else int(found[1])
+    return number if -(2**63) <= number < 2**63 else None
 
 
 _OPERATORS: Mapping[str, Callable[[str | None, tuple[str, ...]], bool]] = {
@@ -124,7 +134,7 @@ def _values_problem(need: NodeSelectorRequirement) -> str:
         case "Exists" | "DoesNotExist":
             well_formed = not need.values
         case "Gt" | "Lt":
-            well_formed = len(need.values) == 1 and bool(_INTEGER.fullmatch(need.values[0]))
+            well_formed = len(need.values) == 1 and _integer(need.values[0]) is not None
         case _:
             return f"{need.operator!r} is not a valid node selector operator"
     return "" if well_formed else f"operator {need.operator} does not take the values {list(need.values)}"

@@ -42,6 +42,7 @@ EVENTS: Final = {
     "Released": Reason(NORMAL),
     "Scheduled": Reason(NORMAL),
     "InvalidClaim": Reason(WARNING, (POD, CLAIM)),
+    "InvalidPod": Reason(WARNING),
     "FeatureUnsupported": Reason(WARNING, (POD, CLAIM)),
     "SelectorFailed": Reason(WARNING, (POD, CLAIM)),
     "SelectorNotEvaluated": Reason(WARNING, (POD, CLAIM)),

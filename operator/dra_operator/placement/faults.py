@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         DraError,
         FeatureUnsupported,
         InvalidInput,
+        InvalidPod,
         Spot,
         WorkLimitReached,
     )
@@ -108,6 +109,11 @@ def invalid_claim(error: InvalidInput) -> str:
     return (
         f"{shortened(f'ResourceClaim {error.claim}: {error.path}: {error.plain}', MAX_SENTENCE)}. {REWRITE}"
     )
+
+
+def invalid_pod(error: InvalidPod) -> str:
+    """A pod that kube-scheduler will not place as written."""
+    return f"{shortened(str(error))}. Correct the pod's template or manifest, then recreate the pod"
 
 
 def unsupported(error: FeatureUnsupported) -> str:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dra_operator.allocator import selector_matches
 from dra_operator.cluster import NodeUsage
-from dra_operator.model import Taint
+from dra_operator.errors import InvalidInput
+from dra_operator.model import NodeSelector, Taint
 
 from .outcomes import Cause
 from .resources import absent_resources, resource_reason
@@ -19,7 +20,7 @@ from .resources import absent_resources, resource_reason
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from dra_operator.model import Node, Pod, Toleration
+    from dra_operator.model import Node, NodeSelectorTerm, Pod, Toleration
 
     from .resources import Demand
 
@@ -147,4 +148,12 @@ def matches_affinity(pod: Pod, node: Node) -> bool:
         return False
     affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
     required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
-    return required is None or selector_matches(required, node)
+    return required is None or any(_holds(term, node) for term in required.node_selector_terms)
+
+
+def _holds(term: NodeSelectorTerm, node: Node) -> bool:
+    """Whether a term matches; one that cannot be parsed does not, and another one may, as kube-scheduler sees the terms of pods."""
+    try:
+        return selector_matches(NodeSelector((term,)), node)
+    except InvalidInput:
+        return False

@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from dra_operator.allocator import Inputs, Options
 from dra_operator.cluster import rules_changed
-from dra_operator.errors import CelCompileError, CelError, FeatureUnsupported, InvalidInput, WorkLimitReached
+from dra_operator.errors import (
+    CelCompileError,
+    CelError,
+    FeatureUnsupported,
+    InvalidInput,
+    InvalidPod,
+    WorkLimitReached,
+)
 from dra_operator.features import DEFAULT_1_37
 from dra_operator.model import OWNED_TAINT, Node
 
@@ -24,7 +31,7 @@ from .candidates import needs_of, nominated_first
 from .census import Census, Wish
 from .checks import NodeChecks
 from .diagnosis import Diagnosis
-from .faults import costly, invalid_claim, selector_failed, unsupported
+from .faults import costly, invalid_claim, invalid_pod, selector_failed, unsupported
 from .intake import Intake
 from .market import Limits, Market, NodeError
 from .meeting import Meeting
@@ -130,6 +137,8 @@ class Placer:
             return self._settling(work) or found if isinstance(found, Unplaced) else found
         except WorkLimitReached as error:
             raise self._costly(pod, error) from error
+        except InvalidPod as error:
+            return Refuse("InvalidPod", invalid_pod(error))
         except InvalidInput as error:
             return Refuse("InvalidClaim", invalid_claim(error), getattr(error, "claim", ""))
         except CelError as error:

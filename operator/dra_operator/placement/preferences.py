@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from dra_operator.allocator import selector_matches
 from dra_operator.cluster import Crowd, preferred_affinity
+from dra_operator.errors import InvalidInput, InvalidPod
 from dra_operator.model import NodeSelector
 
 from .nodes import tolerates
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_operator.cluster import Cluster
-    from dra_operator.model import Node, Pod, TopologySpreadConstraint
+    from dra_operator.model import Node, NodeSelectorTerm, Pod, TopologySpreadConstraint
 
     from .room import Room
 
@@ -39,6 +40,8 @@ SPREAD: Final = 2
 NEIGHBOURS: Final = 2
 ROOM: Final = 1
 """Weights of kube-scheduler's default profile."""
+
+_PREFERRED: Final = "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution"
 
 FEW: Final = 100
 """Nodes that are compared at least, where so many can take the pod."""
@@ -112,7 +115,9 @@ class Preferences:
     def _preferred(self, node: Node) -> int:
         """Sum of the weights of the node affinity terms that match."""
         return sum(
-            term.weight for term in self._terms if selector_matches(NodeSelector((term.preference,)), node)
+            term.weight
+            for index, term in enumerate(self._terms)
+            if _is_preferred(index, term.preference, node)
         )
 
     def _near(self, nodes: Sequence[Node]) -> Scores:
@@ -167,6 +172,19 @@ class Preferences:
             name: MAX_SCORE * (high + low - value) // high if high else MAX_SCORE
             for name, value in crowded.items()
         }
+
+
+def _is_preferred(index: int, preference: NodeSelectorTerm, node: Node) -> bool:
+    """Whether a preferred term matches.
+
+    Raises:
+        InvalidPod: it cannot be parsed; kube-scheduler gives the whole pod up then.
+    """
+    try:
+        return selector_matches(NodeSelector((preference,)), node)
+    except InvalidInput as error:
+        fields = error.path.removeprefix("nodeSelectorTerms[0]")
+        raise InvalidPod(f"{_PREFERRED}[{index}].preference{fields}", error.message) from error
 
 
 def _has_all(node: Node, constraints: Sequence[TopologySpreadConstraint]) -> bool:

@@ -1027,3 +1027,40 @@ async def test_a_rule_that_somebody_keeps_from_going_is_missed_until_it_can_be_m
         await here.until(lambda: here.condition("Enforced") == ("False", "RulesMissing"))
         await here.patch("rule", name, {"metadata": {"finalizers": None}})
         await here.until(lambda: here.condition("Enforced") == ("True", "RulesInPlace"))
+
+
+def numbered(value: str) -> Obj:
+    return {"matchExpressions": [{"key": "cpus", "operator": "Gt", "values": [value]}]}
+
+
+@pytest.mark.parametrize("value", ["many", "9" * 5000, str(2**63)], ids=["text", "digits", "beyond 64 bits"])
+async def test_a_pod_that_prefers_what_cannot_be_read_is_told_and_another_goes_on(value: str) -> None:
+    """The API server looks into such values only where they are required; kube-scheduler does not place such a pod at all."""
+    preferred = {
+        "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": numbered(value)}]
+    }
+    async with world(*STOCK, objects=CLUSTER) as here:
+        here.add(pod("bad", by_template("gpu"), affinity={"nodeAffinity": preferred}))
+        await here.until(lambda: here.messages("InvalidPod", "bad"))
+        (text,) = here.messages("InvalidPod", "bad")
+        path = "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].preference.matchExpressions[0]"
+        assert_in_order(text, (path, "operator Gt does not take the values", "recreate the pod"))
+        assert len(text.encode()) <= 1024
+        here.add(pod("good", by_template("gpu")))
+        await here.until(lambda: here.node_of("good"))
+        assert here.is_gated("bad")
+
+
+async def test_of_required_terms_one_that_cannot_be_read_matches_nothing_and_another_may() -> None:
+    terms = [
+        numbered("many"),
+        {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "Exists"}]},
+    ]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    only = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms[:1]}}
+    async with world(*STOCK, objects=CLUSTER) as here:
+        here.add(pod("either", by_template("gpu"), affinity={"nodeAffinity": required}))
+        here.add(pod("none", by_template("gpu"), affinity={"nodeAffinity": only}))
+        await here.until(lambda: here.node_of("either"))
+        await here.until(lambda: here.messages("AllocationFailed", "none"))
+        assert "didn't match Pod's node affinity/selector" in here.messages("AllocationFailed", "none")[0]
