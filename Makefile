@@ -1,5 +1,5 @@
 # One verb, one command, the same in CI. `make help` lists them.
-# Needs Python >= 3.11, make and a package registry; everything else is installed into .venv.
+# Needs Python >= 3.11, make, openssl >= 3 (for tests) and a package registry; everything else is installed into .venv.
 
 PYTHON ?= python3
 VENV   ?= .venv

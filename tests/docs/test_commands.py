@@ -24,6 +24,7 @@ from .coverage import (
     CI,
     MAKE_RUN_BY,
     NOT_RUN,
+    PAGES_RUN_BY,
     PROGRAM,
     is_for_cluster,
     is_for_help,
@@ -49,7 +50,8 @@ def test_a_command_is_run_by_something(page: str, command: Command) -> None:
     verb = make_verb(command.text)
     text = command.text
     alone = is_for_help(text) or is_with_its_own_cluster(text) or not_run(text)
-    run = verb in MAKE_RUN_BY if verb else alone or (is_for_cluster(text) and page in STORY)
+    followed = page in PAGES_RUN_BY or (is_for_cluster(text) and page in STORY)
+    run = verb in MAKE_RUN_BY if verb else alone or followed
     assert run, f"{page}:{command.line}: {text}"
 
 
@@ -116,7 +118,13 @@ def test_commands_stand_in_blocks_of_their_kind() -> None:
                 assert not re.search(r"^\s*\$ ", fence.content, re.MULTILINE), (page, fence.content)
 
 
-@pytest.mark.parametrize("page", STORY)
+@pytest.mark.parametrize(("page", "by"), PAGES_RUN_BY.items())
+def test_the_test_named_follows_the_page(page: str, by: str) -> None:
+    assert page not in STORY
+    assert f'"{page}"' in (ROOT / by).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", [*STORY, *PAGES_RUN_BY])
 def test_a_yaml_block_is_a_file_that_a_command_below_it_uses(page: str) -> None:
     blocks = [fence.content for fence in fences(page) if fence.info == "yaml"]
     assert [block for block in blocks if file_name(block) is None] == []

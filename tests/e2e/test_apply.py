@@ -115,6 +115,54 @@ POD_MONITOR = {
 }
 """As much of Prometheus Operator's kind as matters: what is not in it is refused."""
 
+REFERENCE = {"type": "object", "required": ["name"], "properties": {"kind": TEXT, "name": TEXT}}
+PRIVATE_KEY = {
+    "algorithm": {**TEXT, "enum": ["RSA", "ECDSA", "Ed25519"]},
+    "size": {"type": "integer"},
+    "rotationPolicy": {**TEXT, "enum": ["Never", "Always"]},
+}
+
+
+def of_cert_manager(kind: str, required: list[str], **spec: Obj) -> Obj:
+    """As much of one of cert-manager's kinds as matters."""
+    plural = f"{kind.lower()}s"
+    whole = {"type": "object", "required": required, "properties": spec}
+    schema = {"openAPIV3Schema": {"type": "object", "required": ["spec"], "properties": {"spec": whole}}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.cert-manager.io"},
+        "spec": {
+            "group": "cert-manager.io",
+            "scope": "Namespaced",
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        },
+    }
+
+
+OTHERS: list[Obj] = [
+    POD_MONITOR,
+    of_cert_manager(
+        "Issuer",
+        [],
+        selfSigned={"type": "object"},
+        ca={"type": "object", "required": ["secretName"], "properties": {"secretName": TEXT}},
+    ),
+    of_cert_manager(
+        "Certificate",
+        ["issuerRef", "secretName"],
+        secretName=TEXT,
+        issuerRef=REFERENCE,
+        isCA={"type": "boolean"},
+        commonName=TEXT,
+        dnsNames=TEXTS,
+        duration={**TEXT, "pattern": "^([0-9]+(ms|s|m|h))+$"},
+        privateKey={"type": "object", "properties": PRIVATE_KEY},
+    ),
+]
+"""Kinds of others that components use; the projects' own definitions are not part of this one."""
+
 
 @pytest.fixture(scope="module")
 def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
@@ -136,7 +184,8 @@ def bare(strict: ControlPlane) -> Iterator[Kubectl]:
     for found in kubectl.get_all("allocationpolicies") if is_served(kubectl, "allocationpolicies") else []:
         kubectl.delete("allocationpolicy", found["metadata"]["name"])
     kubectl.run("delete", "--ignore-not-found", "--kustomize", str(MANIFESTS))
-    kubectl.delete("crd", POD_MONITOR["metadata"]["name"])  # type: ignore[index]
+    kubectl.delete("mutatingwebhookconfiguration", "dra-operator-gate")
+    kubectl.delete("crd", *(found["metadata"]["name"] for found in OTHERS))
 
 
 def is_served(kubectl: Kubectl, plural: str) -> bool:
@@ -257,9 +306,10 @@ def test_configurations_of_old_are_pruned_on_demand(bare: Kubectl, tmp_path: Pat
 
 
 def test_components_are_accepted(bare: Kubectl, tmp_path: Path) -> None:
-    """All together, with unknown fields refused; the Prometheus Operator's kind must be there first."""
-    bare.apply(POD_MONITOR)
-    bare.wait("crd/podmonitors.monitoring.coreos.com", "condition=Established")
+    """All together, with unknown fields refused; the kinds of Prometheus Operator and cert-manager must be there first."""
+    bare.apply(OTHERS)
+    for found in OTHERS:
+        bare.wait(f"crd/{found['metadata']['name']}", "condition=Established")
     folder = overlay(tmp_path, components=COMPONENTS)
 
     bare.run("apply", "--validate=strict", "--kustomize", str(folder))
@@ -267,3 +317,5 @@ def test_components_are_accepted(bare: Kubectl, tmp_path: Path) -> None:
     wanted = kustomize(folder)
     assert {key(found) for found in live(bare, wanted)} == {key(found) for found in wanted}
     assert len(wanted) > len(built())
+    (webhook,) = bare.get("mutatingwebhookconfiguration", "dra-operator-gate")["webhooks"]
+    assert (webhook["failurePolicy"], webhook["timeoutSeconds"]) == ("Fail", 5)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.fleet import Fleet, claims_of, conditions
+from tests.e2e.fleet import Fleet, claims_of, conditions, gates
 from tests.e2e.harness.cluster import ControlPlane, Options
 from tests.e2e.harness.objects import claim, claim_template, exactly, pod, policy
 from tests.e2e.harness.operator_process import QUICK_LEASE, ROOT, OperatorProcess, install
@@ -21,16 +21,19 @@ from tests.e2e.harness.plugin import ENABLED, open_workspace, own_control_plane
 from tests.e2e.harness.waiting import wait_until
 from tests.e2e.operator_fixtures import DEFAULT_FLAGS
 from tests.e2e.operator_log import complaints, told_on_failure
+from tests.e2e.webhooks import LABEL, Listener
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
     from typing import Any
 
+    from tests.e2e.harness.workspace import Workspace
+
 FLAGS = (*DEFAULT_FLAGS, *QUICK_LEASE)
 GATE = "dra-operator.io/allocate"
 GATE_POLICY_SINCE = 36
-"""MutatingAdmissionPolicies are served by default from then on; before, users write the gate."""
+"""MutatingAdmissionPolicies are served by default from then on; before, the webhook puts the gate on."""
 
 
 RULES_SINCE = 36
@@ -46,23 +49,22 @@ WITH_RULES = Options(
 
 @dataclass(frozen=True, slots=True)
 class Older:
-    """An older Kubernetes with an operator, one node with two devices, a template for one."""
+    """An older Kubernetes with an operator, one node with two devices, a template for one.
+
+    Where it serves no MutatingAdmissionPolicies, the operator serves the webhook that stands in for them.
+    """
 
     minor: int
     plane: ControlPlane
     rights: Path
     fleet: Fleet
     operators: list[OperatorProcess]
+    flags: tuple[str, ...]
 
     @property
     def operator(self) -> OperatorProcess:
         """The one that runs."""
         return self.operators[-1]
-
-    @property
-    def gates(self) -> tuple[str, ...]:
-        """What users have to write."""
-        return () if self.minor >= GATE_POLICY_SINCE else (GATE,)
 
     @property
     def has_rules(self) -> bool:
@@ -78,27 +80,41 @@ class Older:
     def restart(self) -> None:
         """The operator is killed, and another one starts."""
         self.operator.kill()
-        self.operators.append(OperatorProcess.start(self.plane, self.rights, *FLAGS))
+        self.operators.append(OperatorProcess.start(self.plane, self.rights, *self.flags))
 
 
 @pytest.fixture(params=[34, 35, 36], ids=lambda minor: f"1.{minor}")
-def older(request: pytest.FixtureRequest) -> Iterator[Older]:
+def older(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Older]:
     """See `Older`."""
-    minor = request.param
+    minor, listener = request.param, Listener.make(tmp_path)
+    flags = (*FLAGS, *(listener.flags if minor < GATE_POLICY_SINCE else ()))
     options = WITH_RULES if minor == RULES_SINCE else Options(emulated_version=f"1.{minor}")
     folders = () if minor >= GATE_POLICY_SINCE else (ROOT / "crds", ROOT / "manifests" / "base")
     with own_control_plane(request.session, options) as plane, told_on_failure(request.session) as running:
         rights = install(plane, *folders)
-        running.append(OperatorProcess.start(plane, rights, *FLAGS))
+        running.append(OperatorProcess.start(plane, rights, *flags))
         try:
-            for workspace in open_workspace(plane, request, labels=ENABLED):
+            for workspace in open_workspace(plane, request, labels={**ENABLED, LABEL: "webhook"}):
+                if minor < GATE_POLICY_SINCE:
+                    put_on(workspace, listener)
                 made = Fleet.of(workspace)
                 made.plain(2)
                 workspace.apply(claim_template("one-gpu", exactly("gpu", made.name("gpu"))))
-                yield Older(minor, plane, rights, made, running)
+                yield Older(minor, plane, rights, made, running, flags)
         finally:
             running[-1].stop()
         assert [line for started in running for line in complaints(started.log_text())] == []
+
+
+def put_on(workspace: Workspace, listener: Listener) -> None:
+    """Have the API server ask about the pods of the workspace, and wait until it has heard so."""
+    workspace.apply(listener.configuration("webhook"))
+    canary = pod("canary", templates={"gpu": "absent"})
+
+    def answer() -> dict[str, Any]:
+        return dict(json.loads(workspace.kubectl.create(canary, "--dry-run=server", "--output=json")))
+
+    wait_until(lambda: GATE in gates(answer()), "configuration heard of")
 
 
 def test_the_smoke_set(older: Older) -> None:
@@ -134,7 +150,7 @@ def served_by_both_ways(older: Older) -> None:
     """One device each: through the gate, kube-scheduler binds; by the scheduler's name, we do."""
     fleet = older.fleet
     fleet.workspace.apply(
-        pod("gated", templates={"gpu": "one-gpu"}, gates=older.gates),
+        pod("gated", templates={"gpu": "one-gpu"}),
         pod("named", templates={"gpu": "one-gpu"}, schedulerName="dra-operator"),
     )
     fleet.running("gated", "named")
@@ -153,12 +169,12 @@ def shared_and_released_over_a_restart(older: Older) -> None:
     kubectl = fleet.workspace.kubectl
     fleet.workspace.apply(
         claim("shared", exactly("gpu", fleet.name("gpu"), count=2)),
-        pod("a", claims={"gpu": "shared"}, gates=older.gates),
-        pod("b", claims={"gpu": "shared"}, gates=older.gates),
+        pod("a", claims={"gpu": "shared"}),
+        pod("b", claims={"gpu": "shared"}),
     )
     fleet.running("a", "b")
     older.restart()
-    fleet.workspace.apply(pod("third", templates={"gpu": "one-gpu"}, gates=older.gates))
+    fleet.workspace.apply(pod("third", templates={"gpu": "one-gpu"}))
     fleet.told("third", "AllocationFailed")
     kubectl.delete("pods", "a", "b")
     fleet.running("third")

@@ -4,7 +4,7 @@ Asked by `endpoints`; `operator` builds it and hands over what it looks at. Look
 
 Ready means that decisions are being taken, or that this operator stands by and could take them at once. It does not become untrue when the API server is away for a while: nothing could be
 done about that by a restart, and each kind says when it was heard last. It does when the server does not let us in: somebody has to do
-something then, and sees it. Alive is untrue only where a restart is the remedy: a feed has
+something then, and sees it. Where the gate's webhook is wanted, it has to listen as well: the API server is led to whoever is ready. Alive is untrue only where a restart is the remedy: a feed has
 stopped working although the API server answers. A dead event loop gives no answer at all, which the kubelet takes for a failure.
 """
 

@@ -6,6 +6,7 @@ a folder, and where the spec names the path, the folder is put in its place. Wha
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import sys
@@ -99,12 +100,24 @@ def _fill(folder: Path, volume: Object, kubectl: Kubectl) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     if "emptyDir" in volume:
         return
+    if "secret" in volume:
+        _fill_with_secret(folder, volume["secret"], kubectl)
+        return
     if "configMap" not in volume:
-        raise UnsupportedError(f"volume {volume['name']}: only emptyDir and configMap are known here")
+        raise UnsupportedError(f"volume {volume['name']}: only emptyDir, configMap and secret are known here")
     data = kubectl.get("configmap", volume["configMap"]["name"]).get("data", {})
     chosen = volume["configMap"].get("items") or [{"key": key, "path": key} for key in data]
     for item in chosen:
         (folder / item["path"]).write_text(data[item["key"]])
+
+
+def _fill_with_secret(folder: Path, source: Object, kubectl: Kubectl) -> None:
+    """As it is when the pod starts; a kubelet brings later changes, too."""
+    secret = kubectl.find("secret", source["secretName"])
+    if secret is None and not source.get("optional"):
+        raise UnsupportedError(f"secret {source['secretName']} is not there, and nobody looks again here")
+    for key, value in (secret or {}).get("data", {}).items():
+        (folder / key).write_bytes(base64.b64decode(value))
 
 
 def _local(text: str, mapped: Mapping[str, str]) -> str:

@@ -32,6 +32,7 @@ Object = dict[str, Any]
 
 NAMESPACE = "dra-operator"
 ELECTS = "dra-operator.io/elects"
+WEBHOOK_PORT = 9443
 PERIOD = (
     0.2  # seconds between two looks at the pods; a kubelet hears of them by a watch, and is hardly faster
 )
@@ -235,6 +236,8 @@ class PodRunner:
             # One machine stands for many: each pod gets a port of its own, and nothing listens beyond loopback.
             port = next(iter(running.ports.values()))
             container.argv.extend(("--http-host=127.0.0.1", f"--http-port={port}"))
+            if WEBHOOK_PORT in running.ports:
+                container.argv.append(f"--webhook-port={running.ports[WEBHOOK_PORT]}")
             if ELECTS not in running.pod["metadata"]["labels"]:
                 # Of a release that knew of no election; the program is today's all the same.
                 container.argv.append("--leader-elect=false")
