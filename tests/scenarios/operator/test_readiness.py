@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_operator.controllers import readiness
+from dra_operator.model import FINALIZER
+from dra_operator.model.marks import MARK
 
 from .objects import (
     DRIVER,
@@ -21,6 +23,7 @@ from .objects import (
     slice_,
     template,
 )
+from .test_binding import answers, bound, scheduled
 from .world import World, world
 
 if TYPE_CHECKING:
@@ -289,3 +292,75 @@ async def test_a_node_that_goes_while_its_pod_waits_is_no_end() -> None:
         await here.until(lambda: chosen() not in ("", first), "the other node")
         await report(here, name, Attached=TRUE)
         await here.until(lambda: here.node_of("p") not in ("", first))
+
+
+async def test_a_pod_that_we_bind_ourselves_is_bound_when_its_device_is_ready_and_not_before() -> None:
+    async with world(*STOCK, objects=(*CLUSTER, fabric(1))) as here:
+        here.add(bound("p", by_template("gpu")))
+        await here.until(lambda: told(here, "p"))
+        await report(here, generated(here), Attached=FALSE)
+        await here.settle_but_timers()
+        assert here.node_of("p") == ""
+        assert answers(here, "pods/binding") == []
+        await report(here, generated(here), Attached=TRUE)
+        await here.until(lambda: here.node_of("p"))
+
+
+@pytest.mark.parametrize(("reason", "seconds"), [(FAILED, 600), (LATE, 1)])
+async def test_a_pod_that_we_bind_ourselves_gives_everything_back_when_its_device_fails(
+    reason: str, seconds: int
+) -> None:
+    """There is no other device: the claim is as before, the pod waits with the reason, and another claim may have what it had."""
+    async with world(*STOCK, objects=(*CLUSTER, fabric(1)), binding_timeout_seconds=seconds) as here:
+        here.add(bound("p", by_template("gpu")))
+        await here.until(lambda: here.devices_of("p"))
+        name = generated(here)
+        if reason == FAILED:
+            await report(here, name, Broken=TRUE)
+        await here.until(lambda: told(here, "p", reason))
+        await here.until(lambda: scheduled(here, "p")[1] == "Unschedulable", "told in PodScheduled")
+        await here.settle_but_timers()
+
+        claim = here.claims[name]
+        assert not claim.get("status"), "no allocation, no reservation, no report"
+        assert FINALIZER not in claim["metadata"].get("finalizers", [])
+        assert MARK not in claim["metadata"].get("annotations", {})
+        assert here.node_of("p") == ""
+        assert answers(here, "pods/binding") == []
+        assert "could not be made ready" in scheduled(here, "p")[2]
+
+        here.add(bound("q", by_template("gpu")))
+        await here.until(lambda: here.devices_of("q"), "the device for another claim")
+        assert here.held_twice() == []
+
+
+async def test_a_pod_that_we_bind_ourselves_gets_another_device_when_its_own_fails() -> None:
+    async with world(*STOCK, objects=(*CLUSTER, fabric(2))) as here:
+        here.add(bound("p", by_template("gpu")))
+        await here.until(lambda: told(here, "p"))
+        first = here.devices_of("p")
+        await report(here, generated(here), Broken=TRUE)
+        await here.until(lambda: here.devices_of("p") not in ([], first), "another device")
+        assert here.node_of("p") == ""
+        await report(here, generated(here), Attached=TRUE)
+        await here.until(lambda: here.node_of("p"))
+        assert answers(here, "pods/binding") == [201]
+
+
+async def test_what_all_claims_of_a_pod_that_we_bind_ourselves_hold_is_given_back_when_one_fails() -> None:
+    """They were chosen for one node together; the pod goes where all of them are ready."""
+    async with world(*STOCK, objects=(*CLUSTER, fabric(3), claim("a"), claim("b"))) as here:
+        here.add(bound("p", by_name("a", "one"), by_name("b", "two")))
+        await here.until(lambda: len(here.devices()) == 2 and told(here, "p"))
+        broken = here.devices()["a"]
+        await report(here, "b", Attached=TRUE)
+        await report(here, "a", Broken=TRUE)
+        await here.until(lambda: here.devices().get("a", broken) != broken, "another device")
+        await here.until(lambda: len(here.devices()) == 2)
+        assert not here.claims["b"]["status"].get("devices"), (
+            "what was reported of it goes with its allocation"
+        )
+        for name in ("a", "b"):
+            await report(here, name, Attached=TRUE)
+        await here.until(lambda: here.node_of("p"))
+        assert here.held_twice() == []
