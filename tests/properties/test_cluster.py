@@ -16,8 +16,8 @@ import msgspec
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from dra_operator.cluster import Cluster, pinned_node, pod_requests
-from dra_operator.model import GATE, AllocationResult, DeviceId, PoolId
+from dra_operator.cluster import Cluster, claim_keys, pinned_node, pod_requests
+from dra_operator.model import GATE, AllocationResult, DeviceId, PoolId, metadata_of
 from tests.unit.cluster.build import DRIVER, claim, owner, pod, policy, result, slice_, taint_rule
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ NODES = ("n0", "n1")
 POOLS = ("n0", "n1", "fabric")
 DEVICES = ("a", "b")
 NAMES = ("x0", "x1", "x2")
+
+FIRST_PODS = ("uid-Pod-7", "uid-Pod-8", "uid-Pod-9")
+"""Uids of the pods of `a_cluster_that_is_running`, whose objects are written in the order of their kinds."""
 
 numbers = st.integers(min_value=0, max_value=10**6)
 
@@ -50,7 +53,8 @@ def make_claim(name: str, version: int, uid: str, seed: int) -> ResourceClaim:
     ]
     chosen = [device for bit, device in enumerate(devices) if seed >> bit & 1]
     more: dict[str, Any] = {"ownerReferences": [owner(f"uid-pod-{seed % 2}")]} if seed % 5 else {}
-    return claim(name, version, uid=uid, devices=None if seed % 4 == 0 else chosen, **more)
+    pods = [found for bit, found in enumerate(FIRST_PODS) if seed // 13 >> bit & 1]
+    return claim(name, version, uid=uid, devices=None if seed % 4 == 0 else chosen, pods=pods, **more)
 
 
 def make_pod(name: str, version: int, uid: str, seed: int) -> Pod:
@@ -152,6 +156,14 @@ def objects_of(cluster: Cluster) -> list[Value]:
     return list(chain.from_iterable(view.values() for view in views))
 
 
+def sent_to(cluster: Cluster, known: Pod) -> str:
+    """The node to which a pod is pinned, if a claim of it is allocated and names it."""
+    keys = [key for key in claim_keys(known) if key in cluster.claims]
+    claims = [cluster.claims[key] for key in keys]
+    is_sent = any(found.is_allocated and found.is_reserved_for(known.uid) for found in claims)
+    return pinned_node(known) if is_sent else ""
+
+
 def tainted(published: ResourceSlice, rules: Iterable[DeviceTaintRule]) -> list[Counter[str]]:
     """Taints by device as alloc U-2 and U-4 say them, order aside."""
     found = []
@@ -188,6 +200,7 @@ class Feeds(RuleBasedStateMachine):
         for number, (kind, name) in enumerate(product(sorted(MAKERS), NAMES)):
             self._write(kind, name, seed >> number)
         self.the_watch_delivers(len(self.log))
+        assert {metadata_of(found).uid for found in self.truth["Pod"].values()} == set(FIRST_PODS)
 
     # --- the truth moves
 
@@ -309,7 +322,7 @@ class Feeds(RuleBasedStateMachine):
         placed = self.cluster._usage._placed
         nodes: dict[str, list[Pod]] = {name: [] for name in NODES}
         for known in self.cluster.pods.values():
-            node = known.spec.node_name or placed.get(known.uid) or pinned_node(known)
+            node = known.spec.node_name or placed.get(known.uid) or sent_to(self.cluster, known)
             if node and not known.is_done:
                 nodes[node].append(known)
         for name, pods in nodes.items():

@@ -36,7 +36,7 @@ from .neighbours import Neighbours
 from .ownership import Ownership
 from .podgroups import PodGroupIndex
 from .pods import PodIndex
-from .resolution import PodClaim, resolve
+from .resolution import PodClaim, group_key, is_reserved, resolve
 from .slices import SliceIndex
 from .storage import StorageIndex
 from .store import Change, Store
@@ -70,7 +70,7 @@ class Cluster:
         self._group_index = PodGroupIndex()
         self._neighbours = Neighbours(self.namespace_labels)
         self.storage = StorageIndex()
-        self._usage = UsageIndex(self._neighbours, self.storage)
+        self._usage = UsageIndex(self._neighbours, self.storage, self._was_sent)
         self._ownership = Ownership()
         self._joining = Joining()
         self._listeners: list[Callable[[Change], None]] = []
@@ -90,7 +90,7 @@ class Cluster:
                 self._usage.pod_changed,
             ),
             "PodGroup": (self._group_index.group_changed,),
-            "ResourceClaim": (self._holdings.claim_changed,),
+            "ResourceClaim": (self._holdings.claim_changed, self._claim_changed),
             "ResourceSlice": (self.slices.slice_changed,),
         }
         self.claims: Mapping[str, ResourceClaim] = self._view("ResourceClaim")
@@ -207,6 +207,10 @@ class Cluster:
     def pods_of_group(self, group_key: str) -> Sequence[Pod]:
         """Pods that name the PodGroup, whether or not it exists, done pods included (cp C-73)."""
         return self._group_index.members(group_key)
+
+    def is_reserved_for(self, pod: Pod, claim: ResourceClaim) -> bool:
+        """Whether the claim names the pod, or the PodGroup that it belongs to now, among its consumers (cp C-12)."""
+        return is_reserved(pod, claim, self.pod_groups.get(group_key(pod) or ""))
 
     def groups_of_claim(self, claim_key: str) -> Sequence[PodGroup]:
         """PodGroups that name the claim."""
@@ -329,6 +333,19 @@ class Cluster:
         if before != after:
             self._neighbours.namespaces_changed()
 
+    def _was_sent(self, pod: Pod) -> bool:
+        """Whether a claim of the pod is allocated and reserved for it: before that nobody sends it to a node, and its user cannot write that."""
+        return any(
+            found.claim is not None and found.claim.is_allocated and is_reserved(pod, found.claim)
+            for found in self.claims_of_pod(pod)
+        )
+
+    def _claim_changed(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
+        claim = new or old
+        assert claim is not None
+        if _uses(old) != _uses(new):
+            self._usage.look_again(self._pod_index.of_claim(claim.key))
+
     def _store(self, kind: str) -> Store[Any]:
         return Store(lambda old, new: self._changed(kind, old, new))
 
@@ -341,3 +358,8 @@ class Cluster:
         change = Change(kind, old, new)
         for listener in self._listeners:
             listener(change)
+
+
+def _uses(claim: ResourceClaim | None) -> tuple[object, ...]:
+    """What tells which pods were sent to a node with a claim."""
+    return () if claim is None else (claim.is_allocated, claim.status.reserved_for)

@@ -130,13 +130,22 @@ def is_for_pod(pod: Pod, claim: ResourceClaim, *, groups: bool = False) -> bool:
     return groups and is_group and bool(name) and owner.name == name
 
 
-def is_reserved(pod: Pod, claim: ResourceClaim) -> bool:
-    """Whether the claim names the pod, or by name its PodGroup, among its consumers (cp C-12)."""
+def is_reserved(pod: Pod, claim: ResourceClaim, group: PodGroup | None = None) -> bool:
+    """Whether the claim names the pod, or its PodGroup, among its consumers (cp C-12).
+
+    Args:
+        pod: the pod.
+        claim: the claim.
+        group: its PodGroup if that is known; else one of its name will do. What is reserved for a former group of the name is about
+            to be taken back.
+    """
     name = (group_key(pod) or "").partition("/")[2]
     return any(
         entry.uid == pod.uid
         or (
-            bool(name) and (entry.api_group, entry.resource, entry.name) == (POD_GROUP_API, "podgroups", name)
+            bool(name)
+            and (entry.api_group, entry.resource, entry.name) == (POD_GROUP_API, "podgroups", name)
+            and (group is None or entry.uid == group.uid)
         )
         for entry in claim.status.reserved_for
     )

@@ -16,7 +16,7 @@ from dra_operator.quantity import Quantity
 from .requests import ASSUMED, is_infeasible, is_sidecar, pod_requests, scored_requests
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from dra_operator.model import NodeSelectorRequirement, NodeSelectorTerm, Pod
 
@@ -79,16 +79,21 @@ def pinned_node(pod: Pod) -> str:
 
 
 class UsageIndex:
-    """Usage by node. A pod counts where it is bound, else where we have placed it, else where it is pinned.
+    """Usage by node. A pod counts where it is bound, else where we have placed it, else where it is pinned, if it was sent there.
 
     Args:
         neighbours: is told of every pod that comes to a node or leaves it.
         storage: the same.
+        was_sent: whether a pinned pod has what only those have that a scheduler sent there. Anybody may write the pin of a pod, and would
+            take the node from all others.
     """
 
-    def __init__(self, neighbours: Neighbours, storage: StorageIndex) -> None:
+    def __init__(
+        self, neighbours: Neighbours, storage: StorageIndex, was_sent: Callable[[Pod], bool]
+    ) -> None:
         self._neighbours = neighbours
         self._storage = storage
+        self._was_sent = was_sent
         self._pods: dict[str, Pod] = {}
         self._placed: dict[str, str] = {}
         self._node_of: dict[str, str] = {}
@@ -131,6 +136,13 @@ class UsageIndex:
         if new is not None:
             self._pods[new.uid] = new
             self._count(new)
+
+    def look_again(self, pods: Iterable[Pod]) -> None:
+        """Something else than the pods changed that tells whether they were sent."""
+        for pod in pods:
+            if not pod.spec.node_name and self._node_for(pod) != self._node_of.get(pod.uid, ""):
+                self._discount(pod.uid)
+                self._count(pod)
 
     def ahead(self, node_name: str, pod: Pod) -> NodeUsage:
         """The usage of a node as a pod finds it that is to be placed: with the pods that are nominated to run there and come before it.
@@ -196,7 +208,13 @@ class UsageIndex:
             listener(node_name)
 
     def _node_for(self, pod: Pod) -> str:
-        return pod.spec.node_name or self._placed.get(pod.uid) or pinned_node(pod)
+        if pod.is_done:
+            return ""
+        known = pod.spec.node_name or self._placed.get(pod.uid)
+        if known:
+            return known
+        pin = pinned_node(pod)
+        return pin if pin and self._was_sent(pod) else ""
 
 
 def _counts_alike(old: Pod, new: Pod) -> bool:
@@ -215,6 +233,7 @@ def _granted(pod: Pod) -> tuple[object, ...]:
     status = pod.status
     return (
         status.nominated_node_name,
+        status.resource_claim_statuses,
         status.container_statuses,
         status.init_container_statuses,
         status.allocated_resources,

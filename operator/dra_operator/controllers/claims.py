@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from dra_operator.cluster import Resolution, group_key, is_reserved, shared_with_group
+from dra_operator.cluster import Resolution, group_key, shared_with_group
 from dra_operator.errors import ApiNotFound
 from dra_operator.logfields import note
 from dra_operator.model import Pod, PodGroup, ResourceClaim, ResourceClaimTemplate
@@ -141,7 +141,7 @@ class ClaimGenerator:
                 pod_claim.resolution is Resolution.FOUND
                 and claim
                 and claim.is_allocated
-                and not is_reserved(pod, claim)
+                and not self._cluster.is_reserved_for(pod, claim)
                 and self._cluster.consumers(claim) < MAX_CONSUMERS
             ):
                 await self._committer.reserve(pod, claim)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from dra_operator.cluster import Resolution, group_key, is_reserved
+from dra_operator.cluster import Resolution, group_key
 from dra_operator.model import GATE, SCHEDULER_NAME
 
 from .bound import RUNNING, elsewhere, unserved
@@ -79,9 +79,16 @@ class Intake:
         found = (
             hindrance(pod, index, entry, self._cluster.templates)
             for index, entry in enumerate(entries)
-            if not _is_served(pod, entry)
+            if not self._is_served(pod, entry)
         )
         return next((held for held in found if held is not None), None)
+
+    def _is_served(self, pod: Pod, entry: PodClaim) -> bool:
+        """Whether a bound pod has what the entry stands for: it is reserved, or the kubelet has started the pod, which it does only then."""
+        if not pod.spec.node_name:
+            return False
+        has_claim = entry.claim is not None and self._cluster.is_reserved_for(pod, entry.claim)
+        return has_claim or pod.status.phase == RUNNING
 
     def _missing_class(self, claims: Iterable[ResourceClaim]) -> Wait | None:
         """Classes that do not exist yet: whose a request is cannot be told, and creating the class mends it (cp S-12)."""
@@ -104,7 +111,7 @@ class Intake:
         if pod.gate_names and not found.ours and not found.allocated_ours:
             return Release()
         held = self._held(pod, found)
-        return held if held is not None else _allocate(pod, found)
+        return held if held is not None else self._allocate(pod, found)
 
     def _admin_forbidden(self, claims: Iterable[ResourceClaim]) -> Wait | None:
         """Claims whose allocation the API server would refuse for want of the namespace's label (cp V-71, V-74)."""
@@ -159,8 +166,16 @@ class Intake:
         if not found.ours:
             return Ignore()
         return (
-            self._in_flight(pod, found.ours) or self._full(pod, found.allocated_ours) or _allocate(pod, found)
+            self._in_flight(pod, found.ours)
+            or self._full(pod, found.allocated_ours)
+            or self._allocate(pod, found)
         )
+
+    def _allocate(self, pod: Pod, found: _Sorted) -> Allocate:
+        """Whoever binds the pod reserves its claims: kube-scheduler those that it may allocate, we all of a pod that names us."""
+        usable = found.allocated if pod.is_held and pod.names_us else found.allocated_ours
+        reserve = tuple(claim for claim in usable if not self._cluster.is_reserved_for(pod, claim))
+        return Allocate(found.ours, found.theirs, found.allocated, reserve, pod.spec.node_name)
 
     def _held(self, pod: Pod, found: _Sorted) -> Wait | Refuse | None:
         unbound = unbound_volumes(pod, self._cluster)
@@ -188,7 +203,9 @@ class Intake:
     def _full(self, pod: Pod, claims: Iterable[ResourceClaim]) -> Wait | None:
         """Claims that take no further consumer (cp I-4)."""
         for claim in claims:
-            if self._cluster.consumers(claim) >= MAX_CONSUMERS and not is_reserved(pod, claim):
+            if self._cluster.consumers(claim) >= MAX_CONSUMERS and not self._cluster.is_reserved_for(
+                pod, claim
+            ):
                 text = (
                     f"ResourceClaim {claim.key}: status.reservedFor: {MAX_CONSUMERS} pods use the claim already, which is all that "
                     "Kubernetes allows: the pod goes on by itself when one of them ends; use another claim to run at once"
@@ -212,14 +229,6 @@ def _is_candidate(pod: Pod) -> bool:
     if pod.spec.node_name:
         return bool(pod.spec.resource_claims)
     return GATE in pod.gate_names or pod.names_us
-
-
-def _is_served(pod: Pod, entry: PodClaim) -> bool:
-    """Whether a bound pod has what the entry stands for: it is reserved, or the kubelet has started the pod, which it does only then."""
-    if not pod.spec.node_name:
-        return False
-    has_claim = entry.claim is not None and is_reserved(pod, entry.claim)
-    return has_claim or pod.status.phase == RUNNING
 
 
 def _is_held_for_us(pod: Pod) -> bool:
@@ -252,10 +261,3 @@ def _stranger(claim: ResourceClaim, other: Pod) -> Wait:
         "the gate, or give it a claim of its own"
     )
     return Wait("UngatedConsumer", text)
-
-
-def _allocate(pod: Pod, found: _Sorted) -> Allocate:
-    """Whoever binds the pod reserves its claims: kube-scheduler those that it may allocate, we all of a pod that names us."""
-    usable = found.allocated if pod.is_held and pod.names_us else found.allocated_ours
-    reserve = tuple(claim for claim in usable if not is_reserved(pod, claim))
-    return Allocate(found.ours, found.theirs, found.allocated, reserve, pod.spec.node_name)

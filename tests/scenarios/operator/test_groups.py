@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dra_operator.testing.fakeapi.faults import unavailable
+from dra_operator.testing.fakeapi.faults import Hold, unavailable
 
 from .lag import Lag
 from .objects import by_name, by_template, claim, device_class, node, pod, policy, slice_, template
@@ -130,6 +130,29 @@ async def test_a_reservation_for_the_group_that_took_the_name_of_an_earlier_one_
         await here.patch("claim", "ours", {"status": status}, "status")
         await here.settle()
         assert consumers(here, "ours") == OF_GROUP
+
+
+async def test_a_pod_does_not_rely_on_the_reservation_of_a_former_group_of_the_name_c61() -> None:
+    """Whoever takes back what is reserved for the group that went must not take it from the pods of the new one."""
+    async with world("binding", "kubelet", objects=(*CLUSTER, claim("ours")), **GENERATES) as here:
+        shared = by_name("ours")
+        here.add(group(shared), member("a", shared))
+        await here.until(lambda: here.node_of("a"))
+        await here.finish("a")
+        await here.settle()
+        hold = Hold()
+        late = here.trap("resourceclaims/status", name="ours", hold=hold)
+        await here.delete("group", "train")
+        here.add(group(shared))
+        await hold.reached.happened()
+        here.add(member("b", shared))
+        await here.until(lambda: here.node_of("b"))
+        hold.released.set()
+        await here.settle()
+        uid = groups(here)["train"]["metadata"]["uid"]
+        assert [entry["uid"] for entry in here.claims["ours"]["status"]["reservedFor"]] == [uid]
+        assert late.codes == [409]
+        assert len(here.devices()["ours"]) == 1
 
 
 async def test_a_group_that_nobody_knows_counts_until_the_server_says_otherwise_c61() -> None:

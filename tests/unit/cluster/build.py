@@ -49,14 +49,16 @@ def claim(
     version: int = 1,
     *,
     devices: Sequence[str | dict[str, Any]] | None = None,
+    pods: Sequence[str] = (),
     uid: str = "",
     **more: Any,
 ) -> ResourceClaim:
-    """A claim in namespace `ns`, allocated when devices are given, be it none."""
+    """A claim in namespace `ns`, allocated when devices are given, be it none; `pods` are uids of its consumers."""
     raw: dict[str, Any] = {"metadata": meta(name, version, uid, "ns", **more)}
     if devices is not None:
         results = [result(item) if isinstance(item, str) else item for item in devices]
-        raw["status"] = {"allocation": {"devices": {"results": results}}}
+        consumers = [{"resource": "pods", "name": "any", "uid": found} for found in pods]
+        raw["status"] = {"allocation": {"devices": {"results": results}}, "reservedFor": consumers}
     return from_object(ResourceClaim, raw)
 
 

@@ -11,7 +11,7 @@ from dra_operator.cluster.usage import ANY_ADDRESS
 from dra_operator.model import GATE
 from dra_operator.quantity import Quantity
 
-from .build import pod
+from .build import claim, pod
 
 if TYPE_CHECKING:
     from dra_operator.model import Pod
@@ -287,10 +287,41 @@ class TestNodeUsage:
         assert cluster.node_usage("n1") == NodeUsage()
 
     def test_a_released_pod_counts_where_it_is_pinned_also_after_a_restart(self, cluster: Cluster) -> None:
-        """Nobody told this model of a placement: the pod's own affinity does."""
+        """Nobody told this model of a placement: the pod's own affinity does, and its claim."""
         cluster.apply("ADDED", pod("p", 1, pinned("n1", containers=[container(cpu="1")])))
+        cluster.apply("ADDED", claim("c", devices=["n1/a"], pods=["uid-p"]))
 
         assert cluster.node_usage("n1") == NodeUsage(amounts(cpu="1"), 1)
+
+    @pytest.mark.parametrize(
+        ("devices", "pods"),
+        [(None, []), (["n1/a"], []), (["n1/a"], ["uid-other"])],
+        ids=["free", "unused", "another's"],
+    )
+    def test_a_pin_alone_takes_no_room_as_anybody_may_write_it(
+        self, cluster: Cluster, devices: list[str] | None, pods: list[str]
+    ) -> None:
+        cluster.apply("ADDED", claim("c", 1, devices=["n1/a"], pods=["uid-p"]))
+        cluster.apply("ADDED", pod("p", 1, pinned("n1", containers=[container(cpu="1")])))
+        cluster.apply("MODIFIED", claim("c", 2, devices=devices, pods=pods))
+
+        assert cluster.node_usage("n1") == NodeUsage()
+
+        cluster.apply("MODIFIED", claim("c", 3, devices=["n1/a"], pods=["uid-p"]))
+        assert cluster.node_usage("n1").pods == 1
+        cluster.apply("DELETED", claim("c", 4, devices=["n1/a"], pods=["uid-p"]))
+        assert cluster.node_usage("n1") == NodeUsage()
+
+    def test_a_pod_counts_once_the_name_of_its_claim_is_recorded(self, cluster: Cluster) -> None:
+        spec = pinned("n1", containers=[container(cpu="1")])
+        spec["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": "t"}]
+        recorded = {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "c"}]}
+        cluster.apply("ADDED", claim("c", devices=["n1/a"], pods=["uid-p"]))
+        cluster.apply("ADDED", pod("p", 1, spec))
+        assert cluster.node_usage("n1") == NodeUsage()
+
+        cluster.apply("MODIFIED", pod("p", 2, spec, recorded))
+        assert cluster.node_usage("n1").pods == 1
 
 
 # --- pods that somebody has nominated to a node
