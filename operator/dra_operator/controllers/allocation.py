@@ -197,7 +197,7 @@ class AllocationController:
             return
         if self._committer.is_bound(pod) and not await self._concerns_us(pod):
             return
-        self._committer.reconsider(pod.uid)
+        self._committer.reconsider(pod)
         note(decision=self._attempt(pod))
         # No await between the decision and the first line of `allocate`: what it takes must be reserved before the next decision.
         answer, again = self._patience.judge(pod.uid, self._classify(pod))
@@ -376,9 +376,9 @@ class AllocationController:
         """Devices of the pod failed, or took too long: all is given back and chosen anew, without them for a while (cp S-65)."""
         claim = verdict.claim
         assert claim is not None
-        held = to_take_back(self._cluster, pod, work.allocated)
+        held = self._to_take_back(pod, work.allocated)
         self._readiness.count([claim], verdict.state)
-        self._readiness.avoid(verdict, lambda: self.queue.add(pod.key))
+        self._readiness.avoid(verdict, lambda: self._notice_all(claim.key))
         if claim in held:
             self._parts.recorder.record(POD, pod.metadata, verdict.reason, lost_text(verdict))
             await self._took_back(pod, work.allocated)
@@ -461,7 +461,7 @@ class AllocationController:
 
     async def _took_back(self, pod: Pod, claims: Iterable[ResourceClaim]) -> bool:
         """Take a half-done attempt back, if there is one: whether there was."""
-        held = to_take_back(self._cluster, pod, claims)
+        held = self._to_take_back(pod, claims)
         if not held:
             return False
         await self._committer.fence(pod)
@@ -471,6 +471,11 @@ class AllocationController:
         names = ", ".join(claim.key for claim in held)
         logger.info("took back what a half-done attempt had allocated", extra=fields(claims=names))
         return True
+
+    def _to_take_back(self, pod: Pod, claims: Iterable[ResourceClaim]) -> list[ResourceClaim]:
+        """What the pod may give back, but for what another pod is being sent on its way with at this moment."""
+        held = to_take_back(self._cluster, pod, claims)
+        return [claim for claim in held if not self._committer.is_relied_on(claim, pod.uid)]
 
     async def _leave(self, pod: Pod, answer: Ignore | Wait | Refuse | Release | Outcome) -> None:
         """Nothing to allocate: note that the pod waits, and why. What a half-done attempt holds serves others meanwhile."""
@@ -568,6 +573,7 @@ class AllocationController:
         assert isinstance(subject, ResourceClaim)
         if change.new is None:
             self._readiness.forget(subject.metadata.uid)
+            self._committer.forget_claim(subject.metadata.uid)
         if freed_devices(change) or self._committer.has_borrowed(subject.metadata.uid):
             self.wake()
 

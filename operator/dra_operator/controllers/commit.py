@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
+from dra_operator.cluster import pinned_node
 from dra_operator.errors import (
     ApiConflict,
     ApiForbidden,
@@ -27,9 +28,11 @@ from .clock import to_rfc3339
 from .consumers import consumer_of, own_uids
 from .names import GENERATED, MARK, digest, has_finalizer, holds_our_allocation
 from .placing import UNANSWERED, Placing
+from .takingback import TakingBack
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from contextlib import AbstractContextManager
 
     from dra_operator.cluster import Cluster
     from dra_operator.model import (
@@ -89,10 +92,11 @@ class Committer:
         self._access = access
         self._cluster = cluster
         self._clock = clock
-        self._unanswered: dict[str, dict[str, ResourceClaim]] = {}
+        self._unanswered: dict[str, dict[str, tuple[ResourceClaim, AllocationResult]]] = {}
         self._borrowed: dict[str, list[str]] = {}
         self._unplaced: set[str] = set()
         self._placing = Placing(access)
+        self._taking_back = TakingBack(access)
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self.in_flight: dict[str, frozenset[DeviceId]] = {}
 
@@ -164,10 +168,30 @@ class Committer:
         """Whether a pod is known to be bound, also where the feed has not said so yet."""
         return self._placing.is_bound(pod)
 
-    def reconsider(self, pod_uid: str) -> None:
-        """A decision for the pod is about to be made: it must not count itself where an attempt may have put it and did not surely."""
-        if pod_uid in self._unplaced:
-            self._let_go(pod_uid)
+    def is_relied_on(self, claim: ResourceClaim, pod_uid: str) -> bool:
+        """Whether another pod is being sent on its way with the claim."""
+        others = (other for other in self._cluster.pods_of_claim(claim.key) if other.uid != pod_uid)
+        return any(map(self._placing.is_sending, others))
+
+    def taking_back(self, claim: ResourceClaim) -> AbstractContextManager[None]:
+        """Around a roll-back that begins with something else: no pod is sent on its way with the claim from here on."""
+        return self._taking_back.under_way(claim)
+
+    def forget_claim(self, claim_uid: str) -> None:
+        """The claim is gone."""
+        self._taking_back.forget(claim_uid)
+
+    def reconsider(self, pod: Pod) -> None:
+        """A decision for the pod is about to be made: it must not count itself where an attempt may have put it and did not surely.
+
+        One that turns out to be pinned is on its way: what was kept for it stays.
+        """
+        if pod.uid not in self._unplaced:
+            return
+        if pinned_node(pod):
+            self._unplaced.discard(pod.uid)
+        else:
+            self._let_go(pod.uid)
 
     async def reserve(self, pod: Pod, claim: ResourceClaim) -> None:
         """Add the pod, or the PodGroup through which it shares it, to the consumers of a claim that is allocated already.
@@ -225,12 +249,16 @@ class Committer:
             ApiError: still unknown; the devices stay reserved.
         """
         await self._placing.settle(pod_key)
+        pod = self._cluster.pods.get(pod_key)
+        for entry in self._cluster.claims_of_pod(pod) if pod is not None else ():
+            if entry.claim is not None:
+                await self._taking_back.settle(entry.claim)
         if pod_key not in self._unanswered:
             return False
-        for uid, claim in list(self._unanswered[pod_key].items()):
+        for uid, (claim, allocation) in list(self._unanswered[pod_key].items()):
             await self._fence(claim)
             self._unanswered[pod_key].pop(uid)
-            self._cluster.unreserve(uid)
+            self._keep_no_longer(claim, allocation)
         del self._unanswered[pod_key]
         self.in_flight.pop(pod_key, None)
         return True
@@ -246,7 +274,15 @@ class Committer:
         return await self._placing.fence(pod)
 
     async def roll_back(self, claim: ResourceClaim, pod_uid: str) -> None:
-        """Take our allocation for that pod back: status first, then finalizer, and only if nobody else uses it (cp I-52)."""
+        """Take our allocation for that pod back: status first, then finalizer, and only if nobody else uses it (cp I-52).
+
+        Raises:
+            ApiUnavailable: an answer is missing; no pod is sent on its way with the claim before `settle`.
+        """
+        with self._taking_back.under_way(claim):
+            await self._roll_back(claim, pod_uid)
+
+    async def _roll_back(self, claim: ResourceClaim, pod_uid: str) -> None:
         current: ResourceClaim | None = claim
         for _ in range(ATTEMPTS):
             try:
@@ -256,6 +292,10 @@ class Committer:
                 current = await self._access.fresh(CLAIM, claim)
             except ApiNotFound:
                 return
+            except UNANSWERED:
+                if current is not None:
+                    self._taking_back.unanswered(current)
+                raise
             else:
                 return
         raise ApiConflict(
@@ -305,6 +345,8 @@ class Committer:
         for entry in self._cluster.claims_of_pod(pod):
             if entry.message:
                 raise ApiConflict(f"pod {pod.key}: {entry.message}", status=409)
+            if entry.claim is not None and self._taking_back.concerns(entry.claim):
+                raise ApiConflict(f"pod {pod.key}: claim {entry.claim_key} is being taken back", status=409)
             if (
                 entry.claim_key in twice
             ):  # the sweeper takes one of them back; sent there, this pod would keep its device (cp I-13)
@@ -321,10 +363,10 @@ class Committer:
                 claim = await self._mark(claim, decision.allocation)
                 return await self._write_allocation(pod, claim, decision.allocation)
             except ApiConflict:
-                claim = await self._still_free(claim)
+                claim = await self._still_free(claim, decision.allocation)
         raise ApiConflict(f"ResourceClaim {claim.key} keeps changing while it is being allocated", status=409)
 
-    async def _still_free(self, claim: ResourceClaim) -> ResourceClaim:
+    async def _still_free(self, claim: ResourceClaim, allocation: AllocationResult) -> ResourceClaim:
         """The claim afresh, if the decision still can be written to it."""
         current = await self._access.fresh(CLAIM, claim)
         if current is None or current.metadata.deletion_timestamp is not None:
@@ -332,6 +374,11 @@ class Committer:
         if current.is_allocated:
             raise ApiConflict(
                 f"ResourceClaim {claim.key} got allocated elsewhere in the meantime", status=409
+            )
+        if self._cluster.allocation(current) != allocation:
+            # It was, and is not any more: what was decided for it has not been kept for it since, and may be another's.
+            raise ApiConflict(
+                f"ResourceClaim {claim.key} got allocated and deallocated in the meantime", status=409
             )
         return current
 
@@ -355,7 +402,7 @@ class Committer:
         try:
             return await self._access.patch(CLAIM, claim, body, subresource="status")
         except UNANSWERED:
-            self._unanswered.setdefault(pod.key, {})[claim.metadata.uid] = claim
+            self._unanswered.setdefault(pod.key, {})[claim.metadata.uid] = claim, allocation
             raise
 
     async def _take_back(self, claim: ResourceClaim, pod_uid: str) -> None:
@@ -378,7 +425,10 @@ class Committer:
             return alone
         others = (other for other in self._cluster.pods_of_claim(claim.key) if other.uid != pod_uid)
         counted_on = any(
-            other.key in self.in_flight or not (other.is_done or other.is_held) for other in others
+            other.key in self.in_flight
+            or self._placing.is_sending(other)
+            or not (other.is_done or other.is_held)
+            for other in others
         )
         return alone if counted_on else alone | own_uids(pod, claim)
 
@@ -416,11 +466,16 @@ class Committer:
         unanswered = self._unanswered.get(pod.key, {})
         for decision in plan.ours:
             if decision.claim.metadata.uid not in unanswered:
-                self._cluster.unreserve(decision.claim.metadata.uid)
+                self._keep_no_longer(decision.claim, decision.allocation)
         for claim in plan.reserve:
             self._cluster.leave(claim.metadata.uid, self._consumer_uid(pod, claim))
         if not unanswered:
             self.in_flight.pop(pod.key, None)
+
+    def _keep_no_longer(self, claim: ResourceClaim, allocation: AllocationResult) -> None:
+        """Drop a decision in flight for a claim, as it was before, but not another one that has been made for it since."""
+        if self._cluster.allocation(claim) == allocation:
+            self._cluster.unreserve(claim.metadata.uid)
 
     def _consumer_uid(self, pod: Pod, claim: ResourceClaim) -> str:
         """The uid that `reserve` is going to add; the pod's where its group is not known, which fails there."""

@@ -31,6 +31,7 @@ class Placing:
     def __init__(self, access: Access) -> None:
         self._access = access
         self._unanswered: dict[str, Pod] = {}
+        self._sent: set[str] = set()
         self._bound: set[str] = set()
 
     async def send(self, pod: Pod, node: str) -> None:
@@ -40,6 +41,7 @@ class Placing:
             ApiConflict: the pod changed, or is bound; the model knows it now.
             ApiUnavailable: an answer is missing; call `settle` before anything else is decided for the pod.
         """
+        self._sent.add(pod.uid)
         try:
             if pod.gate_names:
                 await self.patch(pod, {"spec": placement_spec(pod, node)})
@@ -48,6 +50,10 @@ class Placing:
         except UNANSWERED:
             self._unanswered[pod.key] = pod
             raise
+        except BaseException:
+            self._sent.discard(pod.uid)
+            raise
+        self._sent.discard(pod.uid)
 
     async def release(self, pod: Pod) -> Pod:
         """Take our gate off a pod and change nothing else."""
@@ -63,15 +69,23 @@ class Placing:
         return await self.patch(pod, touch, content_type=MERGE)
 
     async def settle(self, pod_key: str) -> None:
-        """Read a pod again whose last write got no answer.
+        """Read a pod again whose last write got no answer; one that waits yet is touched, so that the write cannot come late.
 
         Raises:
             ApiError: still unknown.
         """
         pod = self._unanswered.get(pod_key)
-        if pod is not None:
-            await self._access.fresh(POD, pod)
-            self._unanswered.pop(pod_key, None)
+        if pod is None:
+            return
+        current = await self._access.fresh(POD, pod)
+        if current is not None and current.metadata.resource_version == pod.metadata.resource_version:
+            await self.fence(current)
+        self._unanswered.pop(pod_key, None)
+        self._sent.discard(pod.uid)
+
+    def is_sending(self, pod: Pod) -> bool:
+        """Whether the pod may be on its way although the model has it waiting: the write is under way, or got no answer."""
+        return pod.uid in self._sent
 
     def is_bound(self, pod: Pod) -> bool:
         """Whether the pod is bound, by itself or by an answer that the feed has not caught up with: a binding tells no new version."""
@@ -80,6 +94,7 @@ class Placing:
     def forget(self, pod_uid: str) -> None:
         """The pod is gone or done."""
         self._bound.discard(pod_uid)
+        self._sent.discard(pod_uid)
 
     async def patch(self, pod: Pod, body: dict[str, Any], content_type: str = STRATEGIC) -> Pod:
         """Patch a pod in the version that it is.

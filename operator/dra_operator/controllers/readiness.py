@@ -275,10 +275,10 @@ def _missing(
 
 
 def _deadline(stamp: str | None, timeout: float) -> datetime | None:
-    """None without a time, or with one that cannot be read: such a claim never times out (cp S-66)."""
+    """None without a time, or with one that cannot be read or reckoned with: such a claim never times out (cp S-66)."""
     try:
         return None if stamp is None else from_rfc3339(stamp) + timedelta(seconds=timeout)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 

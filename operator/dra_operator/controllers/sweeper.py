@@ -141,10 +141,12 @@ class Sweeper:
         pods = waiters_of(self._cluster, claim)
         if pods is None or any(self._committer.is_bound(pod) for pod in pods):
             return False
-        for pod in pods:
-            await self._committer.fence(pod)  # or it is pinned, or bound, at this very moment
-        for uid in [pod.uid for pod in pods] or [""]:
-            await self._committer.roll_back(claim, uid)
+        # A fence has its pod looked at again, which must not send it on its way.
+        with self._committer.taking_back(claim):
+            for pod in pods:
+                await self._committer.fence(pod)  # or it is pinned, or bound, at this very moment
+            for uid in [pod.uid for pod in pods] or [""]:
+                await self._committer.roll_back(claim, uid)
         logger.warning("an allocation of ours was taken back before its pod was placed: %s", why)
         self._nudge(pods)
         return True

@@ -20,7 +20,14 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from dra_operator.errors import ApiConflict, ApiError, ApiNotFound, ApiThrottled, ApiUnavailable
+from dra_operator.errors import (
+    ApiConflict,
+    ApiError,
+    ApiNotFound,
+    ApiThrottled,
+    ApiUnavailable,
+    InvalidObject,
+)
 from dra_operator.kube.timing import Backoff
 from dra_operator.logfields import News, fields
 from dra_operator.model import GATE
@@ -117,11 +124,14 @@ class Takeover:
         return True
 
     async def _is_known(self, kind: str, obj: Touched) -> bool:
-        """It changed since our list, which fails a late write just as well, or was one: the model has to know."""
+        """It changed since our list, which fails a late write just as well, or was one: the model has to know, if it can be told."""
         try:
             await self._access.fresh(kind, obj)
         except (ApiUnavailable, ApiThrottled):
             return False
+        except (ApiError, InvalidObject) as error:
+            words = "an object that changed while it was being touched cannot be read: %s"
+            logger.warning(words, error, extra=_about(kind, obj))
         return True
 
 

@@ -108,7 +108,8 @@ class Waking:
     def joined(self, pod: Pod) -> None:
         """One more pod waits."""
         if self._for_all is not None:
-            self._first_priority = max(pod.spec.priority, self._first_priority or pod.spec.priority)
+            first = self._first_priority
+            self._first_priority = pod.spec.priority if first is None else max(first, pod.spec.priority)
 
     def is_outranked(self, pod: Pod) -> bool:
         """Whether pods of a higher priority wait, and what may help them has happened: what has come free is theirs first."""

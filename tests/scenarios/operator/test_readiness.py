@@ -210,6 +210,21 @@ async def test_pods_that_share_a_claim_lose_a_failed_device_together() -> None:
         assert not any("keeps its devices" in text for name in "ab" for text in here.messages(FAILED, name))
 
 
+@pytest.mark.parametrize("gone", ["a", "b"])
+async def test_whoever_of_them_goes_the_others_get_the_device_tried_again(
+    monkeypatch: pytest.MonkeyPatch, gone: str
+) -> None:
+    monkeypatch.setattr(readiness, "AVOIDED", 2.0)
+    (left,) = {"a", "b"} - {gone}
+    async with world(*STOCK, objects=(*CLUSTER, fabric(1), claim("shared"))) as here:
+        here.add(pod("a", by_name("shared")), pod("b", by_name("shared")))
+        await here.until(lambda: told(here, "a") and told(here, "b"))
+        await report(here, "shared", Broken=TRUE)
+        await here.until(lambda: not here.devices())
+        await here.delete("pod", gone)
+        await here.until(lambda: here.devices_of(left), "the device, tried again")
+
+
 async def test_a_failed_device_that_a_pod_uses_is_not_taken_from_it() -> None:
     async with world(*STOCK, objects=(*CLUSTER, fabric(2), claim("shared"))) as here:
         here.add(pod("a", by_name("shared")))

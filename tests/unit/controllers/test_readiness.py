@@ -111,7 +111,7 @@ def test_the_time_counts_from_the_allocation_on() -> None:
     )
 
 
-@pytest.mark.parametrize("stamp", [None, "yesterday"])
+@pytest.mark.parametrize("stamp", [None, "yesterday", "9999-12-31T23:59:59Z"])
 def test_without_a_time_nothing_times_out(stamp: str | None) -> None:
     found = judged(claim([result("a")], stamp=stamp), 1e6)
     assert (found.state, found.deadline) == (State.PENDING, None)
