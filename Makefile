@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 E2E    ?= --numprocesses=2 --dist=loadfile
+# What of E2E makes a part of the tier of it: anything but how it runs. A part cannot use all rights.
+E2E_PART = $(strip $(filter-out --numprocesses=% --dist=% --durations=% -q -v,$(E2E)))
 CASES  ?= $(wildcard tests/conformance/cases/*.jsonl)
 STAMP  := $(VENV)/.installed
 LOCK   := uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url --no-annotate --python-version 3.11
@@ -53,6 +55,9 @@ else
 	$(BIN)/python -m tests.e2e.harness.build
 	@rm -rf .e2e-rights
 	DRA_E2E_RIGHTS=$(CURDIR)/.e2e-rights $(BIN)/pytest tests/e2e $(E2E)
+ifeq ($(E2E_PART),)
+	$(BIN)/python -m tests.e2e.harness.rights .e2e-rights
+endif
 	$(BIN)/python -m tests.e2e.harness.contract
 endif
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dra_operator.controllers.names import digest
+from dra_operator.model import ResourceClaim, from_object
 from tests.e2e.crowd import GATE, arrive, at_rest, by_moments, running_count, template, until_running
 from tests.e2e.fleet import Fleet, claims_of, gates, is_running, is_settled
 from tests.e2e.harness.audit import problems
@@ -96,6 +98,20 @@ def half_done(
     for name in names[:done]:
         status = {"allocation": allocation(fleet, node, device), "reservedFor": consumers}
         kubectl.patch("resourceclaim", name, {"status": status}, "--subresource=status")
+
+
+def unused(fleet: Fleet, name: str, *, node: int = 0, device: str = "gpu-0") -> None:
+    """A claim that is allocated with the operator's mark, and that no pod uses or ever will."""
+    kubectl = fleet.workspace.kubectl
+    found = claim(name, exactly("gpu", fleet.name("gpu")))
+    found["metadata"]["finalizers"] = [FINALIZER]
+    kubectl.create(found)
+    status = {"allocation": allocation(fleet, node, device)}
+    kubectl.patch("resourceclaim", name, {"status": status}, "--subresource=status")
+    stored = from_object(ResourceClaim, kubectl.get("resourceclaim", name))
+    assert stored.status.allocation is not None
+    mark = {MARK: digest(stored.status.allocation)}
+    kubectl.patch("resourceclaim", name, {"metadata": {"annotations": mark}})
 
 
 def allocation(fleet: Fleet, node: int, device: str) -> Object:
@@ -187,7 +203,10 @@ def free_device(fleet: Fleet) -> str:
 def test_kube_scheduler_makes_the_best_of_every_half_done_attempt(
     installed: Installation, team: Workspace
 ) -> None:
-    """It honours an allocation that fits, adds what is missing on the same node, and takes back what cannot be used (cp S-31)."""
+    """It honours an allocation that fits, adds what is missing on the same node, and takes back what cannot be used (cp S-31).
+
+    An allocation without any pod, which nobody else takes back (cp C-64), is taken back by the removal.
+    """
     admin, kubectl = installed.control_plane.kubectl, team.kubectl
     fleet = Fleet.of(team)
     fleet.plain(4, nodes=2)
@@ -199,6 +218,7 @@ def test_kube_scheduler_makes_the_best_of_every_half_done_attempt(
     half_done(fleet, "one-of-two", "first", "second", node=1, device="gpu-3")
     half_done(fleet, "node-gone", "gone-a", node=2)
     half_done(fleet, "node-cordoned", "cordoned-a", node=3)
+    unused(fleet, "unused", device="gpu-0")
     kubectl.delete("node", gone)
     admin.run("cordon", cordoned)
 
@@ -209,6 +229,9 @@ def test_kube_scheduler_makes_the_best_of_every_half_done_attempt(
     assert devices_of(fleet, "fits") == [(fleet.node(0), "gpu-3")]
     first, second = devices_of(fleet, "one-of-two")
     assert (first, second[0]) == ((fleet.node(1), "gpu-3"), fleet.node(1))
+    left = kubectl.get("resourceclaim", "unused")
+    assert "allocation" not in left.get("status", {})
+    assert MARK not in left["metadata"].get("annotations", {})
     moved = [devices_of(fleet, name)[0][0] for name in ("node-gone", "node-cordoned")]
     assert {fleet.node(0), fleet.node(1)} >= set(moved)
     assert problems(kubectl, team.namespace) == []

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dra_operator.allocator import Inputs, Options
 from dra_operator.cluster import rules_changed
@@ -27,6 +27,7 @@ from dra_operator.errors import (
 from dra_operator.features import DEFAULT_1_37
 from dra_operator.model import OWNED_TAINT, Node
 
+from . import burden
 from .candidates import needs_of, nominated_first
 from .census import Census, Wish
 from .checks import NodeChecks
@@ -254,6 +255,9 @@ class Placer:
         is_bound = bool(work.bound_node)
         # Only kube-scheduler makes claims for extended resources: of a pod that it never looks at, no class serves one.
         extended = frozenset[str]() if pod.names_us else self._dra_resources
+        if not is_bound and burden.by_pod(pod) * len(self._cluster.pods) > burden.PAIRS:
+            finding = NodeFinding("", Cause.LIMIT, _TOO_SOCIABLE, count=len(self._nodes))
+            return Unplaced(len(self._nodes), (finding,))
         checks = NodeChecks(pod, self._cluster, extended, work.allocated, is_bound=is_bound)
         meeting = Meeting(pod, work.ours, self._cluster)
         order = nominated_first(meeting.first(self._room.order(names)), pod)
@@ -291,7 +295,7 @@ class Placer:
 
         A pod that prefers nothing takes them one by one as they come.
         """
-        passing = self._passing(nodes, checks, markets, tried)
+        passing = self._passing(self._within_reach(pod, nodes, tried), checks, markets, tried)
         first = next(passing, None)
         if first is None:
             return
@@ -299,10 +303,23 @@ class Placer:
             yield (first,)
         else:
             passing = chain((first,), passing)
-        prefers = None if checks.is_bound else preferences(pod, self._cluster, soft_taints=self._soft_taints)
+        is_choosy = not checks.is_bound and burden.by_preference(pod) <= burden.PREFERENCES
+        prefers = preferences(pod, self._cluster, soft_taints=self._soft_taints) if is_choosy else None
         size = 1 if prefers is None else compared(len(self._nodes))
         while group := tuple(islice(passing, size)):
             yield group if prefers is None else prefers.rank(group, self._room)
+
+    def _within_reach(
+        self, pod: Pod, nodes: Iterator[Node], tried: list[tuple[Node, Teller]]
+    ) -> Iterator[Node]:
+        """As many nodes as the pod may be compared with; the others go to `tried`."""
+        items, left = burden.by_node(pod), burden.NODES
+        for node in nodes:
+            if left > 0:
+                left -= items
+                yield node
+            else:
+                tried.append((node, partial(NodeFinding, node.name, Cause.LIMIT, _OUT_OF_REACH)))
 
     def _passing(
         self, nodes: Iterator[Node], checks: NodeChecks, markets: _Markets, tried: list[tuple[Node, Teller]]
@@ -395,6 +412,12 @@ class Placer:
 
     def _is_theirs(self, pool_id: PoolId) -> bool:
         return not self._rules.owns(pool_id)
+
+
+_OUT_OF_REACH: Final = (
+    "node(s) were not looked at, as the pod has too many tolerations and node affinity terms"
+)
+_TOO_SOCIABLE: Final = "node(s) were not looked at, as the pod has too many affinity terms and spread constraints about the other pods"
 
 
 def _check(checks: NodeChecks, markets: _Markets, node: Node) -> None:

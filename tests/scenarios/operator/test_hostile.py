@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_operator.cel.evaluate import BUDGET
-from dra_operator.placement.options import DEFAULT_SELECTOR_WORK
+from dra_operator.placement.options import DEFAULT_SELECTOR_WORK, DEFAULT_TOTAL_LOOKS
 
 from .objects import DRIVER, by_name, claim, device_class, node, pod, policy, requests, slice_
 from .world import World, world
@@ -104,6 +104,56 @@ async def test_thousands_of_taints_on_devices_and_nodes_are_looked_at_and_refuse
     async with world(*STOCK, objects=objects) as here:
         await _serve_beside(here, claim("any", requests(count=9)), pod("bad", by_name("any")))
         assert {here.node_of(f"good-{number}") for number in range(GOOD)} == {"n2"}
+
+
+# --- pods and devices that take much work without any selector
+
+
+def sociable(number: int) -> Obj:
+    """Thousands of terms about nodes and other pods."""
+    nodes = [{"matchExpressions": [{"key": f"k{at}", "operator": "Exists"}]} for at in range(number)]
+    pods = [
+        {"labelSelector": {"matchLabels": {"app": f"a{at}"}}, "topologyKey": "zone"} for at in range(number)
+    ]
+    when = "requiredDuringSchedulingIgnoredDuringExecution"
+    return {"nodeAffinity": {when: {"nodeSelectorTerms": nodes}}, "podAntiAffinity": {when: pods}}
+
+
+def numbered(name: str, count: int) -> Obj:
+    """A slice that all nodes share, of a pool of its own; no two of its devices have the same serial number."""
+    found = slice_(name, count)
+    del found["spec"]["nodeName"]
+    found["spec"]["allNodes"] = True
+    for at, device in enumerate(found["spec"]["devices"]):
+        device["attributes"]["serial"] = {"string": f"{name}-{at}"}
+    return found
+
+
+async def test_a_pod_with_thousands_of_terms_and_containers_is_told_and_keeps_nobody_waiting() -> None:
+    involved = pod("bad", by_name("any"), affinity=sociable(4000))
+    container = involved["spec"]["containers"][0]
+    involved["spec"]["containers"] += [{**container, "name": f"c{number}"} for number in range(2000)]
+    others = (*(node(f"m{number}") for number in range(100)), node("n2"), slice_("n2", GOOD))
+    async with world(*STOCK, objects=(*CLUSTER, *others)) as here:
+        await _serve_beside(here, claim("any"), involved)
+        await here.until(lambda: here.messages("AllocationFailed", "bad"))
+        assert here.node_of("bad") == ""
+
+
+async def test_devices_that_do_not_go_together_are_looked_at_a_number_of_times() -> None:
+    """A pair of 2,000: two million looks, if nobody counted."""
+    pair = claim("pair", requests(count=2))
+    pair["spec"]["devices"]["constraints"] = [{"matchAttribute": f"{DRIVER}/serial"}]
+    shared = tuple(numbered(f"pool-{number}", 128) for number in range(16))
+    async with world(*STOCK, objects=(*CLUSTER, *shared)) as here:
+        assert here.operator is not None
+        placer = here.operator.brain.allocation._placer
+        here.add(pair, pod("bad", by_name("pair")))
+        await here.until(lambda: here.messages("AllocationFailed", "bad"))
+        assert 0 < placer.effort.looks <= DEFAULT_TOTAL_LOOKS + 1
+        assert "gave up after" in here.messages("AllocationFailed", "bad")[-1]
+        here.add(claim("good"), pod("good", by_name("good")))
+        await here.until(lambda: here.node_of("good"))
 
 
 # --- selectors that take much work

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections import Counter
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from tests.e2e.harness import rights
 from tests.e2e.harness.rights import ACCOUNTS, PREFIX, UNSEEN, Right, Use
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 NODES = Right("", "nodes", "list")
 
@@ -97,3 +98,25 @@ def test_what_is_said_not_to_be_seen_is_given() -> None:
     }
     assert given >= UNSEEN.keys()
     assert all(UNSEEN.values())
+
+
+@pytest.mark.parametrize(
+    ("given", "is_gate"),
+    [
+        ((), True),
+        (("E2E=",), True),
+        (("E2E=--numprocesses=4 --dist=loadfile -v",), True),
+        (("E2E=-k takeover",), False),
+        (("E2E=--deselect tests/e2e/test_user.py",), False),
+    ],
+)
+def test_whole_runs_are_compared_with_the_roles_and_parts_are_not(
+    given: tuple[str, ...],
+    is_gate: bool,  # noqa: FBT001 -- a column of the table
+) -> None:
+    command = ["make", "--dry-run", "--no-print-directory", "e2e", *given]
+    said = subprocess.run(
+        command, cwd=rights.MANIFESTS.parent, capture_output=True, text=True, check=True
+    ).stdout
+    assert ("tests.e2e.harness.rights .e2e-rights" in said) == is_gate
+    assert "tests.e2e.harness.contract" in said
