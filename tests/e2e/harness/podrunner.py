@@ -158,6 +158,19 @@ class PodRunner:
         processes = [found for running in list(self._pods.values()) for found in running.processes.values()]
         return [guarded_pid(found.pid) for found in processes if found.exit_status is None]
 
+    def port_of(self, uid: str, port: int) -> int:
+        """Where a pod serves a port of its spec on this machine; 0 if it does not run here yet."""
+        running = self._pods.get(uid)
+        return running.ports[port] if running else 0
+
+    def pid_at(self, port: int) -> int:
+        """Process id of the program that serves a port of this machine. Raises: AssertionError: None does."""
+        for running in list(self._pods.values()):
+            if port in running.ports.values():
+                (process,) = running.processes.values()
+                return guarded_pid(process.pid)
+        raise AssertionError(f"no pod is at port {port}")
+
     def leader_pid(self) -> int:
         """Process id of the operator that leads. Raises: AssertionError: None does."""
         url = self.url()
