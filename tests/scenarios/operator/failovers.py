@@ -201,8 +201,8 @@ class Trial:
         await leader.begin()
 
     async def _hold(self, life: Life, hold: Hold) -> list[Fault]:
-        """Hold back writes until there is one of the kind whose turn it is, and one of the Lease."""
-        stage = STAGES[self.outcome.ways["asleep"] % len(STAGES)]
+        """Hold back writes until there is one of the kind that came late least often so far, and one of the Lease."""
+        stage = min(STAGES, key=lambda one: self._late_of(one[0]))
         held = [life.proxy.faults.add(_whatever(resource, hold)) for resource in stage]
         await until(lambda: held[0].hits or life.status is not None, f"a write of {stage[0]}")
         held.append(life.proxy.faults.add(_whatever(LEASES, hold)))
@@ -217,6 +217,10 @@ class Trial:
             if fault.resource == CLAIMS:
                 done -= len(unmarked & {call.name for call in fault.hits})
             self.outcome.done_late += [fault.resource] * max(0, done)
+
+    def _late_of(self, resource: str) -> int:
+        """How many requests of a kind came late."""
+        return sum(number for (found, _), number in self.outcome.late.items() if found == resource)
 
     async def _another_works(self, life: Life, way: str, began: float) -> None:
         await until(
