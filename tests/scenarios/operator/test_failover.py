@@ -11,7 +11,7 @@ from .failovers import GUARDED, LEASES, NODES, STAGES, trial
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.timeout(900)  # a minute and a half on a quiet machine
+pytestmark = pytest.mark.timeout(900)  # a minute or two on a quiet machine
 
 FAILOVERS = 20
 
