@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 
 DRA = "/apis/resource.k8s.io/v1"
-OUTAGE_SECONDS = 60.0
+OUTAGE_SECONDS = 180.0
 """How long kube-apiserver may be away: it is stopped and started by the storm."""
 
 BROKEN = (aiohttp.ClientError, OSError, TimeoutError)

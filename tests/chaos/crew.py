@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 FLAGS = ("--settle-seconds=1", "--sweep-seconds=5")
 LEASE = {"lease_seconds": 8, "renew_seconds": 6, "retry_seconds": 1}
 """Settings by which a successor comes soon; those that this operator has."""
-READY_SECONDS = 90.0
+READY_SECONDS = 120.0
 GRACE = 30.0  # as terminationGracePeriodSeconds in the Deployment
 LOOK = 0.2  # seconds between two looks of the supervisor
 
