@@ -222,6 +222,10 @@ async def test_work_on_selectors_leaves_the_loop_free_and_other_tenants_first() 
         await here.until(lambda: here.messages("SelectorsCostly", "bad-0"))
         before = sum(turns)
         here.add(of_another(claim("good")), of_another(pod("good", by_name("good"))))
+        allocation = here.operator.brain.allocation if here.operator else None
+        assert allocation is not None
+        await here.until(lambda: "other/good" in here.operator.cluster.pods if here.operator else False)
+        assert allocation._rank("default/bad-0") > allocation._rank("other/good"), "older, and behind"
         await here.until(lambda: here.node_of("good"))
         assert sum(turns) - before < 20 * DEFAULT_SELECTOR_WORK, (
             "it waited for a few turns, not for forty pods"
