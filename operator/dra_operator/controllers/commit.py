@@ -31,7 +31,7 @@ from .placing import UNANSWERED, Placing
 from .takingback import TakingBack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
     from contextlib import AbstractContextManager
 
     from dra_operator.cluster import Cluster
@@ -169,9 +169,11 @@ class Committer:
         return self._placing.is_bound(pod)
 
     def is_relied_on(self, claim: ResourceClaim, pod_uid: str) -> bool:
-        """Whether another pod is being sent on its way with the claim."""
+        """Whether another pod is being sent on its way, or is about to be, with a claim that is not reserved for this one by name."""
+        if claim.is_reserved_for(pod_uid):
+            return False  # only its own entry goes, if others use the claim
         others = (other for other in self._cluster.pods_of_claim(claim.key) if other.uid != pod_uid)
-        return any(map(self._placing.is_sending, others))
+        return any(other.key in self.in_flight or self._placing.is_sending(other) for other in others)
 
     def taking_back(self, claim: ResourceClaim) -> AbstractContextManager[None]:
         """Around a roll-back that begins with something else: no pod is sent on its way with the claim from here on."""
@@ -336,25 +338,29 @@ class Committer:
             raise
 
     def _check(self, pod: Pod, node: str) -> None:
-        """A last look before the step that cannot be taken back: neither a claim nor the node may be on its way out, nor a device given twice.
+        """A last look before the step that cannot be taken back: claims and node must be there to stay, and no device given twice.
 
         Raises:
             ApiConflict: plan again; the pod will be told to wait, and what it holds is taken back.
         """
         twice = {key for holders in self._cluster.doubles().values() for key in holders}
         for entry in self._cluster.claims_of_pod(pod):
-            if entry.message:
-                raise ApiConflict(f"pod {pod.key}: {entry.message}", status=409)
-            if entry.claim is not None and self._taking_back.concerns(entry.claim):
-                raise ApiConflict(f"pod {pod.key}: claim {entry.claim_key} is being taken back", status=409)
-            if (
-                entry.claim_key in twice
-            ):  # the sweeper takes one of them back; sent there, this pod would keep its device (cp I-13)
-                raise ApiConflict(
-                    f"pod {pod.key}: a device of claim {entry.claim_key} is in another claim, too", status=409
-                )
+            why = entry.message or (
+                self._hindrance(pod, entry.claim, twice) if entry.claim is not None else ""
+            )
+            if why:
+                raise ApiConflict(f"pod {pod.key}: {why}", status=409)
         if node not in self._cluster.nodes:
             raise ApiConflict(f"pod {pod.key}: node {node} is gone", status=409)
+
+    def _hindrance(self, pod: Pod, claim: ResourceClaim, twice: Collection[str]) -> str:
+        """Why the pod must not go with a claim, though it may have been planned with it; empty if it may."""
+        if self._taking_back.concerns(claim):
+            return f"claim {claim.key} is being taken back"
+        if not claim.is_allocated and claim.metadata.uid not in self._borrowed.get(pod.uid, ()):
+            return f"claim {claim.key} got deallocated in the meantime"
+        # The sweeper takes one of them back; sent there, this pod would keep its device (cp I-13).
+        return f"a device of claim {claim.key} is in another claim, too" if claim.key in twice else ""
 
     async def _allocate(self, pod: Pod, decision: ClaimDecision) -> ResourceClaim:
         claim = decision.claim

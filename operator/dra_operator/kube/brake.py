@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from dra_operator.errors import ApiError, ApiThrottled, ApiUnavailable
@@ -53,13 +54,20 @@ class Brake:
 
     @contextlib.asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Around one request: waits for its turn, and hears what becomes of it. A refusal is an answer."""
+        """Around one request: waits for its turn, and hears what becomes of it. A refusal is an answer.
+
+        500 alone does not mean that the server is away: it may be about one object (a webhook of its namespace fails, it has become too
+        large), and whoever may make such objects must not slow all others. From a server that was away, it is no sign of being back.
+        """
         await self._wait()
         began = self._timing.monotonic()
         try:
             yield
         except (ApiThrottled, ApiUnavailable) as error:
-            self._failed(began, error)
+            if error.status == HTTPStatus.INTERNAL_SERVER_ERROR and not self.is_on:
+                self._over()
+            else:
+                self._failed(began, error)
             raise
         except ApiError:
             self._answered()

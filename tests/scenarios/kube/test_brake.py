@@ -74,6 +74,24 @@ async def test_one_lost_request_slows_nobody(asked: Asked, hands: Hands) -> None
     assert hands.slept == []
 
 
+async def test_answers_that_are_about_some_objects_only_slow_nobody(asked: Asked, hands: Hands) -> None:
+    """A webhook of one namespace that fails, an object that has become too large: the API server answers 500 then, and is not away."""
+    asked.failure = lambda: ApiUnavailable("failed calling webhook", status=500)
+    await fail(asked, 10 * SUSPICIOUS)
+    asked.failure = None
+    await asyncio.gather(*(asked.request() for _ in range(10)))
+    assert hands.slept == []
+
+
+async def test_a_server_that_was_away_and_answers_so_is_not_back_yet(asked: Asked, hands: Hands) -> None:
+    await fail(asked, SUSPICIOUS)
+    asked.failure = lambda: ApiUnavailable("etcdserver: no leader", status=500)
+    before = len(hands.slept)
+    await fail(asked, 3)
+    assert len(hands.slept) == before + 3
+    assert asked.brake.is_on
+
+
 async def test_one_outage_is_one_failure_for_all_that_were_under_way(asked: Asked, hands: Hands) -> None:
     gate = asyncio.Event()
 

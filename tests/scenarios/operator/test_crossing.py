@@ -143,3 +143,27 @@ async def test_what_is_kept_for_kube_scheduler_is_kept_when_the_answer_to_the_pi
         assert here.is_gated("next")
         await here.delete("pod", "web")
         await here.until(lambda: not here.is_gated("next"))
+
+
+async def test_a_pod_does_not_go_when_one_of_its_claims_has_lost_its_allocation_meanwhile() -> None:
+    """By somebody's hand, say, while the next of its claims was being written."""
+    async with world(*STOCK, objects=CLUSTER) as here:
+        assert here.operator is not None
+        known = here.operator.cluster.claims
+        without: list[str] = []
+
+        def look(*_: object) -> None:
+            if "web" in here.pods and not here.is_gated("web") and len(here.devices()) < 2:
+                without.append(str(here.devices()))
+
+        here.server.store.listen_all(look)
+        _, second = held(here, "resourceclaims/status", "also")
+        here.add(pod("web", by_name("mine", "a"), by_name("also", "b")))
+        await second.reached.happened()
+        await here.patch("claim", "mine", {"status": {"allocation": None, "reservedFor": None}}, "status")
+        await here.until(lambda: not known["default/mine"].is_allocated)
+        second.released.set()
+        await here.until(lambda: here.node_of("web"))
+        await here.settle()
+        assert without == []
+        assert len(here.devices_of("web")) == 2

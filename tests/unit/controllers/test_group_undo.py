@@ -52,3 +52,12 @@ def test_the_group_stays_while_an_attempt_for_another_of_its_pods_is_under_way()
     made = committer(pod("a", gated=True), pod("b", gated=True))
     made.in_flight["ns/b"] = frozenset()
     assert made._may_be_dropped(claim(), "uid-a") == {"uid-a"}
+
+
+def test_what_another_pod_of_the_group_is_about_to_rely_on_is_left_to_it() -> None:
+    """A roll-back would drop nobody, and be tried again at once, and so on."""
+    made = committer(pod("a", gated=True), pod("b", gated=True))
+    assert not made.is_relied_on(claim(), "uid-a")
+    made.in_flight["ns/b"] = frozenset()
+    assert made.is_relied_on(claim(), "uid-a")
+    assert not made.is_relied_on(claim(), "uid-b")
