@@ -40,7 +40,7 @@ from .resolution import PodClaim, group_key, is_reserved, resolve
 from .slices import SliceIndex
 from .storage import StorageIndex
 from .store import Change, Store
-from .usage import NodeUsage, UsageIndex
+from .usage import NodeUsage, UsageIndex, one_node, pinned_node
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -334,9 +334,11 @@ class Cluster:
             self._neighbours.namespaces_changed()
 
     def _was_sent(self, pod: Pod) -> bool:
-        """Whether a claim of the pod is allocated and reserved for it: before that nobody sends it to a node, and its user cannot write that."""
+        """Whether a claim of the pod is allocated for its node and reserved for it, or its group: before that nobody sends it to a node, and its user cannot write that."""
         return any(
-            found.claim is not None and found.claim.is_allocated and is_reserved(pod, found.claim)
+            found.claim is not None
+            and is_reserved(pod, found.claim)
+            and _may_be_used_on(pinned_node(pod), found.claim)
             for found in self.claims_of_pod(pod)
         )
 
@@ -362,4 +364,14 @@ class Cluster:
 
 def _uses(claim: ResourceClaim | None) -> tuple[object, ...]:
     """What tells which pods were sent to a node with a claim."""
-    return () if claim is None else (claim.is_allocated, claim.status.reserved_for)
+    if claim is None or claim.status.allocation is None:
+        return ()
+    return (claim.status.allocation.node_selector, claim.status.reserved_for)
+
+
+def _may_be_used_on(node_name: str, claim: ResourceClaim) -> bool:
+    """Whether a claim is allocated, and for no other node than this; labels of nodes are not looked at."""
+    allocation = claim.status.allocation
+    if allocation is None:
+        return False
+    return allocation.node_selector is None or one_node(allocation.node_selector) in {"", node_name}

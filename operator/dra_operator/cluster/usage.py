@@ -18,7 +18,7 @@ from .requests import ASSUMED, is_infeasible, is_sidecar, pod_requests, scored_r
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from dra_operator.model import NodeSelectorRequirement, NodeSelectorTerm, Pod
+    from dra_operator.model import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod
 
     from .neighbours import Neighbours
     from .storage import StorageIndex
@@ -72,8 +72,13 @@ def pinned_node(pod: Pod) -> str:
     required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
     if required is None or pod.is_held or not pod.spec.resource_claims:
         return ""
+    return one_node(required)
+
+
+def one_node(selector: NodeSelector) -> str:
+    """The node that all terms of a selector name; empty if they name several, or not each of them one."""
     pins = {
-        _pin(term) for term in required.node_selector_terms if term.match_expressions or term.match_fields
+        _pin(term) for term in selector.node_selector_terms if term.match_expressions or term.match_fields
     }
     return pins.pop() if len(pins) == 1 else ""
 

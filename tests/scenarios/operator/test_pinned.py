@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from .objects import by_name, claim, device_class, node, pod, policy, slice_
+from .test_groups import group, member
 from .world import world
 
 if TYPE_CHECKING:
@@ -50,6 +51,20 @@ async def test_nor_does_one_that_only_names_a_claim_which_another_pod_was_sent_w
         await here.until(lambda: not here.is_gated("first"))
         here.add(pinned("big", by_name("also")))
         here.add(pod("web", by_name("mine")))
+        await here.until(lambda: not here.is_gated("web") or here.messages("AllocationFailed", "web"))
+        assert here.messages("AllocationFailed", "web") == []
+
+
+async def test_nor_does_one_whose_group_has_a_claim_on_another_node() -> None:
+    """What is reserved for a group is reserved for whatever pod says that it is of the group."""
+    others = (node("n0"), slice_("n0", 1))
+    async with world(*STOCK, objects=(*CLUSTER, *others)) as here:
+        here.add(group(by_name("also")), member("first", by_name("also")))
+        await here.until(lambda: not here.is_gated("first"))
+        assert here.devices()["also"] == ["gpu.example.com/n0/dev-0"]
+        big = pinned("big", by_name("also"))
+        big["spec"]["schedulingGroup"] = {"podGroupName": "train"}
+        here.add(big, pod("web", by_name("mine")))
         await here.until(lambda: not here.is_gated("web") or here.messages("AllocationFailed", "web"))
         assert here.messages("AllocationFailed", "web") == []
 
