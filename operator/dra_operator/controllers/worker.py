@@ -11,7 +11,15 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from dra_operator.errors import ApiConflict, ApiError, ApiNotFound, ApiUnauthorized, DraError, NotLeading
+from dra_operator.errors import (
+    ApiConflict,
+    ApiError,
+    ApiNotFound,
+    ApiUnauthorized,
+    DraError,
+    NotLeading,
+    WorkLimitReached,
+)
 from dra_operator.logfields import News, fields, scope
 from dra_operator.metrics import QUEUE_WAIT, RECONCILE_DURATION, RECONCILE_ERRORS, RECONCILES, Metrics
 
@@ -99,9 +107,10 @@ class Loop:
 def level_of(error: DraError) -> int:
     """Conflicts are everyday life, and so are objects that go while they are written to; other failures of the API deserve a look.
 
+    What selectors cost is told to the pod, and by `allocation` once, wherever the work ended.
     That we are not let in is told once for all passes, by `kube.acceptance`, and that we may not write any more by what ends us.
     """
-    if isinstance(error, ApiConflict | ApiUnauthorized | NotLeading):
+    if isinstance(error, ApiConflict | ApiUnauthorized | NotLeading | WorkLimitReached):
         return logging.DEBUG
     is_alarming = isinstance(error, ApiError) and not isinstance(error, ApiNotFound)
     return logging.WARNING if is_alarming else logging.INFO

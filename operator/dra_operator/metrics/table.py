@@ -300,7 +300,7 @@ RECONCILE_ERRORS = Row(
     "reconcile_errors",
     "Passes that failed and are retried, by controller and error.",
     ("controller", "error"),
-    alert="errors other than `ApiConflict` that go on for 10 minutes; the log has the words",
+    alert="errors other than `ApiConflict`, and `WorkLimitReached` (a tenant's costly selectors), that go on for 10 minutes; the log has the words",
 )
 LOOP_DELAY = Row(
     Kind.HISTOGRAM,

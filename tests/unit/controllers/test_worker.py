@@ -19,6 +19,7 @@ from dra_operator.errors import (
     ApiUnauthorized,
     ApiUnavailable,
     InvalidClaim,
+    WorkLimitReached,
 )
 from dra_operator.kube.timing import Backoff
 from dra_operator.logfields import fields_of, note
@@ -115,6 +116,10 @@ def test_conflicts_and_objects_that_went_are_no_news_other_api_failures_are() ->
         logging.INFO,
         logging.DEBUG,  # told once for all, by whoever sends the requests
     ]
+
+
+def test_selectors_that_take_more_than_a_pass_are_no_news_here() -> None:
+    assert level_of(WorkLimitReached(1)) == logging.DEBUG
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[tuple[str, bool]]:
