@@ -45,12 +45,15 @@ class Leading:
         return Elector(self._api, Standing(me, terms), self._namespace, self._bars)
 
     async def _bars(self) -> str:
-        """Why the Lease must not be taken: operators of releases before 0.3.0 know of none.
+        """Why the Lease must not be taken: operators of releases before 0.3.0 know of none, and are where the Deployment is.
 
         Raises:
             ApiError: it cannot be known now.
         """
-        return await without_election(self._api, self._namespace)
+        for namespace in dict.fromkeys((self._namespace, own_namespace())):
+            if others := await without_election(self._api, namespace):
+                return others
+        return ""
 
     @property
     def role(self) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from dra_operator.errors import NotLeading
 from dra_operator.kube.api import MERGE
+from dra_operator.kube.lease import NAMESPACE
 from dra_operator.metrics import LEADER, LEASE_FAILURES, LEASE_TRANSITIONS
 from dra_operator.testing.fakeapi.failures import StatusError
 from dra_operator.testing.fakeapi.faults import Fault, Hold, unavailable
@@ -208,6 +209,28 @@ async def test_an_operator_of_before_the_election_is_waited_for_and_named(
         await asyncio.sleep(5 * QUICK["retry_seconds"])  # enough for any look that it might take for the end
         assert not one.leads
         await here.patch("pod", "dra-operator-old", {"metadata": {"finalizers": None}})
+        await served(here, "after")
+    finally:
+        await one.kill()
+
+
+async def test_it_is_waited_for_where_the_deployment_is_too_when_the_lease_is_elsewhere(here: World) -> None:
+    here.add({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+    old = pod("dra-operator-old", gates=(), serviceAccountName="dra-operator")
+    old["metadata"] |= {"namespace": NAMESPACE, "labels": {"app.kubernetes.io/name": "dra-operator"}}
+    here.add(old)
+    path = f"/api/v1/namespaces/{NAMESPACE}/pods/dra-operator-old"
+    running = {"status": {"phase": "Running"}}
+    await here.user.request("PATCH", f"{path}/status", body=running, content_type=MERGE)
+    one = Replica(here)
+    one.begin()
+    try:
+        await until(lambda: one.is_ready)
+        assert one.operator is not None
+        vitals = one.operator.vitals
+        await until(lambda: one.leads or "doesNotLead" in vitals.readiness())
+        assert f"{NAMESPACE}/dra-operator-old" in vitals.readiness()["doesNotLead"]
+        await here.user.request("DELETE", path)
         await served(here, "after")
     finally:
         await one.kill()
