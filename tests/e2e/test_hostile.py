@@ -29,6 +29,9 @@ pytestmark = pytest.mark.timeout(300)
 LOG_MAY_HOLD = ("does the API server hang?",)
 """It takes its time to patch a pod with thousands of entries; others are served meanwhile, which is what is asked here."""
 
+RENEW_SECONDS = 10.0
+"""Within which a leader has to renew its Lease (`--renew-seconds`), also on a machine that others use."""
+
 DEVICES = 128
 """Of a slice, the most that the server stores."""
 
@@ -152,6 +155,6 @@ def test_others_are_served_while_one_tenant_stores_the_largest_that_there_is(
     assert told.startswith(f"ResourceClaim {mallory.namespace}/largest: spec.devices.requests[")
     assert "AllocationFailed" in {event["reason"] for event in mallory.kubectl.events("apart")}
     assert gates(mallory.kubectl.get("pod", "largest"))
-    assert longest_away(module_operator) <= 5.0
+    assert longest_away(module_operator) <= RENEW_SECONDS
     assert problems(fleet.workspace.kubectl, fleet.workspace.namespace) == []
     assert problems(mallory.kubectl, mallory.namespace) == []
