@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from tests.e2e.harness.cluster import ControlPlane
     from tests.e2e.harness.workspace import Workspace
+    from tests.e2e.webhooks import Object
 
 __all__ = ["labelled"]
 
@@ -55,7 +56,7 @@ def answering(
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("by", ["policy", "webhook"])
-def test_each_pod_gets_the_same_by_policy_and_webhook(
+def test_i19_each_pod_gets_the_same_by_policy_and_webhook(
     labelled: Workspace, answering: OperatorProcess, listener: Listener, by: str, way: str
 ) -> None:
     name = labelled.namespace
@@ -69,6 +70,47 @@ def test_each_pod_gets_the_same_by_policy_and_webhook(
 
     assert found == {case.about: case.expected(way) for case in CASES}
     assert labelled.kubectl.get_all("pods") == []
+
+
+def test_claims_that_a_policy_adds_bring_the_gate_as_well(
+    labelled: Workspace, answering: OperatorProcess, listener: Listener
+) -> None:
+    """Policies come before webhooks; here one for pods that have no claims of their own."""
+    name = labelled.namespace
+    labelled.apply(listener.configuration(name), *adding_claims(f"adding-{name}", name))
+    wait_until(lambda: is_put_on(labelled), "configuration heard of")
+    plain = pod("plain")
+
+    seen = wait_until(
+        lambda: created(labelled, plain)["spec"], "claims added", accept=lambda spec: "resourceClaims" in spec
+    )
+
+    assert outcome(plain["spec"], seen) == "gated"
+
+
+def adding_claims(name: str, label: str) -> list[Object]:
+    """A policy of somebody else's that adds a claim to pods without one."""
+    admission, binding = policy(label, "gate")
+    spec = {
+        **admission["spec"],
+        "reinvocationPolicy": "Never",
+        "matchConditions": [
+            {"name": "has-none", "expression": "!has(object.spec.resourceClaims)"},
+        ],
+        "mutations": [
+            {
+                "patchType": "ApplyConfiguration",
+                "applyConfiguration": {
+                    "expression": "Object{spec: Object.spec{resourceClaims: [Object.spec.resourceClaims{"
+                    'name: "added", resourceClaimTemplateName: "absent"}]}}'
+                },
+            }
+        ],
+    }
+    return [
+        {**admission, "metadata": {"name": name}, "spec": spec},
+        {**binding, "metadata": {"name": name}, "spec": {"policyName": name}},
+    ]
 
 
 def test_a_pod_is_gated_served_and_bound(

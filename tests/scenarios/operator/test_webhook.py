@@ -232,6 +232,29 @@ async def test_questions_that_do_not_arrive_keep_nobody_waiting(
     assert counted(here)["refused"] == 1
 
 
+async def test_large_questions_wait_for_each_other_and_small_ones_for_none(
+    here: World, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or a crowd of them would fill the memory."""
+    monkeypatch.setattr(webhook, "READ_SECONDS", PATIENCE)
+    trust = ssl.create_default_context(cafile=authority.bundle)
+    held = []
+    for _ in range(webhook.LARGE_AT_ONCE):
+        _, writer = await asyncio.open_connection("127.0.0.1", server(here).port, ssl=trust)
+        writer.write(b"POST /gate HTTP/1.1\r\nHost: x\r\nContent-Length: 2000000\r\n\r\n{")
+        held.append(writer)
+    await until(server(here)._large.locked)
+    large = {**POD, "metadata": {"annotations": {"a": "x" * 2_000_000}}}
+    waiting = asyncio.create_task(ask(here, authority, large))
+
+    assert outcome(POD["spec"], (await ask(here, authority, POD))["spec"]) == "gated"
+    assert not waiting.done()
+    for writer in held:
+        writer.close()
+    async with asyncio.timeout(PATIENCE):
+        assert outcome(POD["spec"], (await waiting)["spec"]) == "gated"
+
+
 async def test_nothing_of_a_pod_gets_into_the_log(
     here: World, authority: Authority, caplog: pytest.LogCaptureFixture
 ) -> None:
