@@ -188,7 +188,10 @@ class Gap(Drama):
         if await self._is_allocated("b"):
             self.done["was given what is not there"] += 1
             text = f"claim {self._named('b')} got a device that was withdrawn before the operators listed slices again"
-            self.violations.append(Violation(text, ()))
+            seen = (
+                f"device {GAP}/{GAP_NODE}/ghost: every operator had opened a watch of slices after its list"
+            )
+            self.violations.append(Violation(text, (seen,)))
         else:
             self.done["had to wait"] += 1
 
