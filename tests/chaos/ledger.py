@@ -243,6 +243,8 @@ class Ledger:
         self.checked["pods bound"] += 1
         if pod_uid in self._robbed:
             return  # `OVERTAKEN`: neither kube-scheduler nor the operator can know before it has happened
+        if pod.ended and pod.ended <= version:
+            return  # it was over (Succeeded, Failed) before, so its claims rightly were let go; the binding was under way
         for name in pod.claims:
             uid, state = self._at(name, version)
             if state is None or not state.allocated or pod_uid not in state.consumers:

@@ -170,6 +170,17 @@ def test_pod_bound_before_its_claim_was_its_own(state: Object, what: str) -> Non
     assert texts(ledger) == [f"pod ns/p (p) was bound at 2 while ns/c was {what}"]
 
 
+def test_pod_that_was_over_before_it_was_bound_needs_no_claim() -> None:
+    """Its reservation was rightly taken away while the binding was under way."""
+    held, freed = ("ADDED", claim(1, device="x", users=("p",))), ("MODIFIED", claim(3))
+    over, bound = ("MODIFIED", pod(2, phase="Succeeded")), ("MODIFIED", pod(4, node="n", phase="Succeeded"))
+    assert texts(told(held, over, freed, bound)) == []
+    later = ("MODIFIED", pod(5, node="n", phase="Succeeded"))
+    assert texts(told(held, freed, ("MODIFIED", pod(4, node="n")), later)) == [
+        "pod ns/p (p) was bound at 4 while ns/c was not allocated"
+    ]
+
+
 def test_what_needs_both_watches_waits_for_the_one_that_is_behind() -> None:
     ledger = told(("ADDED", pod(5, node="n")), finish=False)
     assert texts(ledger) == []
