@@ -230,7 +230,7 @@ TABLE: Final = (
         "retry_seconds",
         Group.ELECTION,
         RetrySeconds,
-        "Seconds between two renewals; less than half of renewSeconds. Standbys look four times as often.",
+        "Seconds between two renewals; at most half of renewSeconds. Standbys look four times as often.",
         "Keep it at a fifth of renewSeconds.",
     ),
     Setting(
