@@ -315,7 +315,13 @@ class DriftWatch:
             logger.log(level, "%s", finding.message, extra=fields(object=f"{finding.kind} {finding.key}"))
         spell.told = now
         for kind, about in self._concerned(finding):
-            self._recorder.record(kind, about, finding.finding, finding.message)
+            # On a pod, the path alone would be read as the pod's.
+            text = (
+                finding.message
+                if kind == finding.kind
+                else f"{finding.kind} {finding.key}: {finding.message}"
+            )
+            self._recorder.record(kind, about, finding.finding, text)
 
     def _concerned(self, finding: Finding) -> Iterator[tuple[str, RawMeta]]:
         """The objects that get the event. Of what cannot be read, the feeds tell already."""

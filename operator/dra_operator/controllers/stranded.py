@@ -15,6 +15,7 @@ from dra_operator.cluster import pinned_node
 from dra_operator.logfields import fields, note
 from dra_operator.metrics import REFUSED_PODS, REPLACED_PODS
 from dra_operator.model import Node, Pod
+from dra_operator.placement import DEFAULT_SCHEDULER
 
 from .commit import POD
 from .names import GENERATED, MARK, holds_our_allocation, is_marked
@@ -127,7 +128,7 @@ class StrandedController:
         lost = [claim.key for claim in claims_of(self._cluster, pod) if not claim.is_allocated]
         said = _said(pod)
         parts = [
-            f"kube-scheduler has not bound the pod to Node {node}, to which it was sent with its devices, for {self._patience:g} s: {said}"
+            f"{_scheduler(pod)} has not bound the pod to Node {node}, to which it was sent with its devices, for {self._patience:g} s: {said}"
         ]
         if lost:
             parts.append(
@@ -191,8 +192,14 @@ def _bears_our_mark(claim: ResourceClaim) -> bool:
     return holds_our_allocation(claim) or (is_marked(claim) and claim.metadata.annotations[MARK] != GENERATED)
 
 
+def _scheduler(pod: Pod) -> str:
+    """Whose turn it is. Another name may be a profile of kube-scheduler, or of a scheduler that does not run here at all."""
+    name = pod.spec.scheduler_name
+    return "kube-scheduler" if name in {"", DEFAULT_SCHEDULER} else f"scheduler {name} (spec.schedulerName)"
+
+
 def _said(pod: Pod) -> str:
-    """kube-scheduler's last word on the pod."""
+    """The scheduler's last word on the pod."""
     found: Condition | None = next(
         (item for item in pod.status.conditions if item.type == "PodScheduled"), None
     )

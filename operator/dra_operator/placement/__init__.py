@@ -5,7 +5,7 @@ The allocation controller makes one `Placer` and asks it, pod by pod: `decide(po
 plan needs no undo.
 """
 
-from .admission import Admission, Way, admit
+from .admission import DEFAULT_SCHEDULER, Admission, Way, admit
 from .bound import RUNNING
 from .entries import CLAIM_MISSING, unknown_requests
 from .findings import COMBINATION
@@ -36,6 +36,7 @@ from .vocabulary import IN_USE
 __all__ = [
     "CLAIM_MISSING",
     "COMBINATION",
+    "DEFAULT_SCHEDULER",
     "IN_USE",
     "MAX_CONSUMERS",
     "RUNNING",

@@ -271,7 +271,10 @@ async def test_a_running_pods_device_that_somebody_gives_away_again_is_told_on_c
         await allocate(here, "also", "dev-0", "rival")
         for name in ("mine", "also", "web", "rival"):
             await told(here, "DeviceHeldTwice", name)
-        assert "ResourceClaim default/also" in here.messages("DeviceHeldTwice", "web")[0]
+        (text,) = here.messages("DeviceHeldTwice", "web")
+        assert text.startswith("ResourceClaim default/mine: status.allocation.devices.results: ")
+        assert "ResourceClaim default/also" in text
+        assert here.messages("DeviceHeldTwice", "mine")[0].startswith("status.allocation.devices.results: ")
         await here.settle()
         assert len(here.devices()) == 2
         assert repairs(here, "DeviceHeldTwice") == 0

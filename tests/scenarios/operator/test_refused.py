@@ -83,6 +83,15 @@ async def test_a_scheduler_that_says_nothing_is_told_of() -> None:
         )
 
 
+async def test_a_scheduler_of_another_name_is_the_one_that_is_named() -> None:
+    async with world("claims", objects=CLUSTER, refused_seconds=1) as here:
+        here.add(pod("web", by_template("gpu"), schedulerName="absent"))
+        await here.until(lambda: here.messages("PodRefused", "web"))
+        assert here.messages("PodRefused", "web")[0].startswith(
+            "scheduler absent (spec.schedulerName) has not bound the pod to Node n1, to which it was sent with its devices, for 1 s: it has said nothing"
+        )
+
+
 async def test_a_claim_that_is_taken_away_on_the_way_is_told() -> None:
     """kube-scheduler does that where no node passes (cp I-10); another node cannot be chosen any more."""
     async with world("claims", objects=(*CLUSTER, claim("mine")), refused_seconds=1) as here:
