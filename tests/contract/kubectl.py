@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import yaml
 
 if TYPE_CHECKING:
     from tests.contract.client import Client, Obj
@@ -24,7 +23,9 @@ class Kubectl:
     async def __call__(self, *arguments: str, given: Obj | list[Obj] | None = None, code: int = 0) -> str:
         """The output of one command, which must end with `code`."""
         bodies = [] if given is None else given if isinstance(given, list) else [given]
-        text = yaml.safe_dump_all(bodies)
+        text = "\n---\n".join(
+            map(json.dumps, bodies)
+        )  # a name such as 824509e6, unquoted, is a number to kubectl
         process = await self.start(*arguments)
         out, err = await asyncio.wait_for(process.communicate(text.encode()), 60)
         assert process.returncode == code, f"{arguments}: {out.decode()}{err.decode()}"

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from tests.e2e.fleet import is_settled
 from tests.e2e.harness.cluster import ControlPlane
-from tests.e2e.harness.kubectl import Kubectl, KubectlError, to_yaml
+from tests.e2e.harness.kubectl import Kubectl, KubectlError, as_documents
 from tests.e2e.harness.objects import node, pod, policy
 from tests.e2e.harness.operator_process import OperatorProcess, install
 from tests.e2e.harness.plugin import ENABLED
@@ -166,7 +166,7 @@ class Feeder:
         parts = pods_of(obj) if obj["kind"] == "MPIJob" else [{**obj, "metadata": metadata}]
         for part in parts:
             try:
-                kubectl.apply(to_yaml(part))
+                kubectl.apply(as_documents(part))
             except KubectlError as error:
                 self._rows.append(Row(file, subject, f"refused: {error.stderr.strip()}"))
                 self._mend(kubectl, file, subject, part)
@@ -176,7 +176,7 @@ class Feeder:
         if bare == obj:
             return
         try:
-            kubectl.apply(to_yaml(bare))
+            kubectl.apply(as_documents(bare))
         except KubectlError as error:
             self._rows.append(Row(file, subject, f"refused again: {error.stderr.strip()}"))
         else:

@@ -198,7 +198,7 @@ def key(found: Obj) -> tuple[str, str, str]:
 
 def live(kubectl: Kubectl, objects: list[Obj]) -> list[Obj]:
     """The objects as they are on the server. Raises: KubectlError: One is missing."""
-    text = "\n---\n".join(map(yaml.safe_dump, objects))
+    text = "\n---\n".join(map(json.dumps, objects))
     items: list[Obj] = json.loads(kubectl.run("get", "--filename=-", "--output=json", stdin=text))["items"]
     return items
 

@@ -171,6 +171,17 @@ async def test_findings_for_programs_name_object_text_and_remedy(
     assert (named.exit_code, named.stdout) == (1, "resourceclaim.resource.k8s.io/left\n")
 
 
+@pytest.mark.parametrize("name", ["824509e6", "0o17", "12e-3"])
+async def test_names_that_are_numbers_to_other_readers_of_yaml_are_quoted(
+    server: FakeApi, tmp_path: Path, name: str
+) -> None:
+    server.create(marked(name, "mine"))
+
+    shown = await drift(server.write_kubeconfig(tmp_path / "admin"), "-A", "--output=yaml")
+
+    assert f"name: '{name}'" in shown.stdout
+
+
 async def test_what_belongs_to_no_namespace_is_shown_to_who_looks_into_all(
     server: FakeApi, tmp_path: Path
 ) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -47,6 +48,15 @@ READ = (
 OUTPUTS = ("table", "json", "yaml", "name")
 
 
+class _Quoting(yaml.SafeDumper):
+    """Quotes also what is a number to YAML 1.2 and kubectl only: an object may be called 824509e6."""
+
+
+_Quoting.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+|0o[0-7]+"), list("-+0123456789")
+)
+
+
 @dataclass(slots=True)
 class View:
     """The cluster as this user may see it.
@@ -84,7 +94,7 @@ class Report:
         return (
             json.dumps(whole, indent=2)
             if output == "json"
-            else yaml.safe_dump(whole, sort_keys=False).rstrip()
+            else yaml.dump(whole, Dumper=_Quoting, sort_keys=False).rstrip()
         )
 
     def table(self) -> Table:

@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from tests.e2e.harness.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -31,12 +29,14 @@ class KubectlError(AssertionError):
         self.stderr = stderr
 
 
-def to_yaml(manifest: str | dict[str, Any] | list[dict[str, Any]]) -> str:
+def as_documents(manifest: str | dict[str, Any] | list[dict[str, Any]]) -> str:
     """A manifest as the text that `kubectl apply -f -` reads; text stays as it is."""
     if isinstance(manifest, str):
         return manifest
     documents = manifest if isinstance(manifest, list) else [manifest]
-    return str(yaml.safe_dump_all(documents, sort_keys=False))
+    return "\n---\n".join(
+        map(json.dumps, documents)
+    )  # PyYAML leaves a name such as 824509e6 unquoted, a number to kubectl
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +81,11 @@ class Kubectl:
 
     def apply(self, manifest: str | dict[str, Any] | list[dict[str, Any]], *flags: str) -> str:
         """`kubectl apply` of YAML text, an object, or a list of objects."""
-        return self.run("apply", *flags, "--filename=-", stdin=to_yaml(manifest))
+        return self.run("apply", *flags, "--filename=-", stdin=as_documents(manifest))
 
     def create(self, manifest: str | dict[str, Any] | list[dict[str, Any]], *flags: str) -> str:
         """`kubectl create`, as `apply`; for objects with generateName, and many of them (it writes no annotation)."""
-        return self.run("create", *flags, "--filename=-", stdin=to_yaml(manifest))
+        return self.run("create", *flags, "--filename=-", stdin=as_documents(manifest))
 
     def get(self, kind: str, name: str, *flags: str) -> dict[str, Any]:
         """One object. Raises: KubectlError: There is none."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.harness.kubectl import to_yaml
+from tests.e2e.harness.kubectl import as_documents
 from tests.e2e.harness.waiting import wait_until
 
 Object = dict[str, Any]
@@ -72,7 +72,7 @@ class Terminal:
     def _run(self, line: str, objects: tuple[Object, ...], *, quiet: bool = False) -> tuple[int, str]:
         done = subprocess.run(
             shlex.split(line),
-            input=to_yaml(list(objects)) if objects else "",
+            input=as_documents(list(objects)) if objects else "",
             env=self._environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

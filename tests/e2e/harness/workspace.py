@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tests.e2e.harness.kubectl import Kubectl, KubectlError, to_yaml
+from tests.e2e.harness.kubectl import Kubectl, KubectlError, as_documents
 from tests.e2e.harness.waiting import NotInTimeError, wait_until
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Workspace:
             manifests: texts and objects.
             validate: as of kubectl; False lets fields pass that the API server does not know.
         """
-        text = "\n---\n".join(map(to_yaml, manifests))
+        text = "\n---\n".join(map(as_documents, manifests))
         applied = self.kubectl.apply(text, "--output=json", f"--validate={str(validate).lower()}")
         self._remember(json.loads(applied))
 
