@@ -173,7 +173,11 @@ class Committer:
         if claim.is_reserved_for(pod_uid):
             return False  # only its own entry goes, if others use the claim
         others = (other for other in self._cluster.pods_of_claim(claim.key) if other.uid != pod_uid)
-        return any(other.key in self.in_flight or self._placing.is_sending(other) for other in others)
+        return any(map(self._is_on_its_way, others))
+
+    def _is_on_its_way(self, pod: Pod) -> bool:
+        """Whether the pod is being sent to its node, or is about to be."""
+        return pod.key in self.in_flight or self._placing.is_sending(pod)
 
     def taking_back(self, claim: ResourceClaim) -> AbstractContextManager[None]:
         """Around a roll-back that begins with something else: no pod is sent on its way with the claim from here on."""
@@ -431,10 +435,7 @@ class Committer:
             return alone
         others = (other for other in self._cluster.pods_of_claim(claim.key) if other.uid != pod_uid)
         counted_on = any(
-            other.key in self.in_flight
-            or self._placing.is_sending(other)
-            or not (other.is_done or other.is_held)
-            for other in others
+            self._is_on_its_way(other) or not (other.is_done or other.is_held) for other in others
         )
         return alone if counted_on else alone | own_uids(pod, claim)
 

@@ -75,12 +75,12 @@ class Waking:
 
     def changed(self, change: Change) -> None:
         """Wake the circle that a change may help; what becomes of claims and of pods that end is told by `everybody`."""
-        if isinstance(change.new or change.old, Namespace) or _is_news_for_neighbours(change):
-            self.neighbours()
-        if change.kind in STORAGE:
-            self._with_volumes()
         if _helps_everybody(change):
             self.everybody()
+        elif isinstance(change.new or change.old, Namespace) or _is_news_for_neighbours(change):
+            self.neighbours()
+        elif change.kind in STORAGE:
+            self._with_volumes()
 
     def everybody(self) -> None:
         """Look at all waiting pods again, soon, together."""
