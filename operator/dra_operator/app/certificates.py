@@ -10,7 +10,7 @@ import logging
 import ssl
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 logger = logging.getLogger(__name__)
 
@@ -22,9 +22,6 @@ REMEDY: Final = (
     "the Deployment mounts them from the Secret dra-operator-webhook (type kubernetes.io/tls), which cert-manager or openssl makes: "
     "docs/gate-webhook.md"
 )
-
-SEQUENCE, INTEGER, VERSION, UTC_TIME = 0x30, 0x02, 0xA0, 0x17
-"""Tags of DER, as certificates have them."""
 
 
 class ServingCertificate:
@@ -81,11 +78,11 @@ class ServingCertificate:
             "the webhook serves with the certificate in %s, valid until %s", self._folder, at(expires)
         )
 
-    def _read(self) -> tuple[bytes, str]:
+    def _read(self) -> tuple[bytes, bytes]:
         """A digest of both, for the key is not kept, and the certificate."""
         certificate, key = (self._folder / CERTIFICATE).read_bytes(), (self._folder / KEY).read_bytes()
         digest = hashlib.sha256(hashlib.sha256(certificate).digest() + hashlib.sha256(key).digest()).digest()
-        return digest, certificate.decode("ascii", "replace")
+        return digest, certificate
 
     def _complain(self, trouble: str) -> None:
         if trouble == self.trouble:
@@ -114,51 +111,15 @@ def _words(error: OSError, folder: Path) -> str:
     return f"cannot read {error.filename or folder}: {error.strerror}: {REMEDY}"
 
 
-# --------------------------------------------------------------------------- when it ends
-
-
-class _Part(NamedTuple):
-    tag: int
-    content: bytes
-
-
-def end_of(pem: str) -> float:
-    """When the first certificate of a file ends (RFC 5280, 4.1.2.5), in seconds since 1970. The standard library tells it of peers only.
+def end_of(pem: bytes) -> float:
+    """When the first certificate of a file ends, in seconds since 1970. The standard library tells it of peers only.
 
     Raises:
         ValueError: there is none, or it is not one.
     """
-    head = pem.find(ssl.PEM_HEADER)
-    foot = pem.find(ssl.PEM_FOOTER, head)
-    if head < 0 or foot < 0:
-        raise ValueError("holds no certificate in PEM form")
-    (certificate,) = _parts(ssl.PEM_cert_to_DER_cert(pem[head : foot + len(ssl.PEM_FOOTER)]))
-    to_be_signed, *_ = _parts(certificate.content)
-    # Serial number, algorithm, issuer, validity, and what nobody asks for here.
-    fields = [part for part in _parts(to_be_signed.content) if part.tag != VERSION]
-    if [part.tag for part in fields[:4]] != [INTEGER, SEQUENCE, SEQUENCE, SEQUENCE]:
-        raise ValueError("holds no X.509 certificate")
-    _, end = _parts(fields[3].content)
-    form = "%y%m%d%H%M%SZ" if end.tag == UTC_TIME else "%Y%m%d%H%M%SZ"
-    return datetime.strptime(end.content.decode("ascii"), form).replace(tzinfo=UTC).timestamp()
+    from cryptography import x509  # 8 MiB of memory, which an operator without the webhook does not need
 
-
-def _parts(der: bytes) -> list[_Part]:
-    """The values of a DER sequence.
-
-    Raises:
-        ValueError: it is cut off.
-    """
-    parts, place = [], 0
-    while place < len(der):
-        if place + 2 > len(der):
-            raise ValueError("holds a certificate that is cut off")
-        tag, length, place = der[place], der[place + 1], place + 2
-        if length & 0x80:  # the length of the length
-            size = length & 0x7F
-            length, place = int.from_bytes(der[place : place + size], "big"), place + size
-        if place + length > len(der):
-            raise ValueError("holds a certificate that is cut off")
-        parts.append(_Part(tag, der[place : place + length]))
-        place += length
-    return parts
+    try:
+        return x509.load_pem_x509_certificate(pem).not_valid_after_utc.timestamp()
+    except ValueError:
+        raise ValueError("holds no X.509 certificate in PEM form") from None
