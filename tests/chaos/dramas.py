@@ -40,6 +40,9 @@ GAP_NODE = "storm-gap"
 PATIENCE = 45.0
 """Seconds that each act may take; if bad weather makes one last longer, the scene is given up."""
 
+TRIES = 3
+"""Scenes of a kind out of which one has to come to its end, bad weather or not: else the storm has not shown what it shall."""
+
 CALM_BETWEEN = 8.0
 """Seconds between two scenes of a kind, in which what the schedule has for the operators happens to them."""
 
@@ -54,6 +57,9 @@ class Drama:
 
     name = ""
     driver = ""
+    good = ""
+    """How a scene goes that is played to its end, and shows nothing wrong."""
+
     parts: tuple[str, ...] = ("a", "b")
     """Claims with a pod each, by the end of their names."""
 
@@ -64,6 +70,11 @@ class Drama:
         self._crew = crew
         self._scene = 0
         self._act = ""
+
+    @property
+    def is_played(self) -> bool:
+        """Whether a scene came to its good end, or there were too few to expect one."""
+        return self.done[self.good] > 0 or self.done.total() < TRIES
 
     async def prepare(self) -> None:
         """What all scenes of the kind need, before the storm."""
@@ -125,9 +136,9 @@ class Drama:
 
 
 class LateWrites(Drama):
-    """The late write; `answered 409` is how it should go."""
+    """The late write; it should be refused."""
 
-    name, driver = "late", DRIVER
+    name, driver, good = "late", DRIVER, "answered 409"
 
     async def prepare(self) -> None:
         """One device on a node of its own."""
@@ -164,9 +175,9 @@ class LateWrites(Drama):
 
 
 class Gap(Drama):
-    """The gap; `had to wait` is how it should go."""
+    """The gap; who comes next should have to wait."""
 
-    name, driver = "gap", GAP
+    name, driver, good = "gap", GAP, "had to wait"
 
     async def prepare(self) -> None:
         """A node of its own; the device comes with each scene."""
@@ -193,7 +204,7 @@ class Gap(Drama):
             )
             self.violations.append(Violation(text, (seen,)))
         else:
-            self.done["had to wait"] += 1
+            self.done[self.good] += 1
 
     async def _withdraw_unseen(self) -> None:
         """Returns when every operator has listed slices after that: a list is in the model before the next watch is opened."""
@@ -229,7 +240,7 @@ class Gap(Drama):
 class Rollout(Drama):
     """All operators end at once, in order, so that the Lease is free: whoever comes up first leads at once."""
 
-    name = "rollout"
+    name, good = "rollout", "another one led"
     parts = ()
 
     async def prepare(self) -> None:
@@ -241,15 +252,15 @@ class Rollout(Drama):
         starts = [member.starts for member in self._crew.members]
         for member in self._crew.members:
             self._crew.kill(member, signal.SIGTERM)
-        self._act = "another one led"
+        self._act = self.good
         await until(lambda: self._one_leads(starts), PATIENCE)
-        self.done["another one led"] += 1
+        self.done[self.good] += 1
 
     async def _one_leads(self, starts: list[int]) -> bool:
         """Whether one that was started since then does."""
         members = zip(self._crew.members, starts, strict=True)
         new = [member.url for member, before in members if member.starts > before]
-        return any([await asyncio.to_thread(decides, f"{url}/readyz") for url in new])
+        return any([await asyncio.to_thread(decides, url) for url in new])
 
 
 SCENES: Mapping[str, type[Drama]] = {scene.name: scene for scene in (LateWrites, Gap, Rollout)}

@@ -279,6 +279,10 @@ class _Storm:
         result.done.update({f"operator: {what}": count for what, count in self.crew.done.items()})
         for scene in self.scenes:
             result.done.update({f"scene {scene.name}: {how}": count for how, count in scene.done.items()})
+            if not (scene.is_played or self.plan.guard):
+                result.troubles.append(
+                    f"no scene of the kind {scene.name} ended as it should: {dict(scene.done)}"
+                )
         result.rate = changes.done.total() / max(changes.seconds, 1.0)
         if result.rate < LEAST_RATE and not self.plan.guard:
             result.troubles.append(f"{result.rate:.0f} changes a second are no storm")
