@@ -222,11 +222,13 @@ class Remover:
         for failures in range(1, ATTEMPTS + 1):
             try:
                 await self._writer.delete(RULE, "", meta.name, uid=meta.uid)
-            except (ApiNotFound, ApiConflict):
-                return True  # gone; a namesake that somebody made since is for the next pass
-            except (ApiUnavailable, ApiThrottled) as error:
+            except ApiNotFound:
+                return True
+            except (ApiConflict, ApiUnavailable, ApiThrottled) as error:
                 words = str(error)
                 await asyncio.sleep(self._backoff.delay(failures))
+                if await self._fresh(RULE, rule) is None:
+                    return True  # gone; a namesake that somebody made since is seen when nobody is to answer
             except ApiError as error:
                 self._fail(RULE, meta.key, str(error))
                 return False

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from dra_operator.errors import (
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+REFUSALS = 10
+"""Conflicts about an object that has not changed, after which it counts as one that cannot be touched: some 20 seconds."""
+
 
 class Takeover:
     """Touches what a predecessor may be writing yet.
@@ -62,6 +66,7 @@ class Takeover:
         self._cluster = cluster
         self._backoff = backoff or Backoff()
         self._news = News()
+        self._refusals: Counter[str] = Counter()
 
     async def run(self) -> None:
         """Touch all of that; does not end before each object is known to be safe.
@@ -109,8 +114,13 @@ class Takeover:
         body = {"metadata": {"annotations": {EPOCH: obj.metadata.resource_version}}}
         try:
             await self._access.patch(kind, obj, body)
-        except (ApiConflict, ApiNotFound):
-            return await self._is_known(kind, obj)
+        except (ApiConflict, ApiNotFound) as error:
+            if await self._is_known(kind, obj):
+                return True
+            self._refusals[obj.metadata.uid] += 1
+            if self._refusals[obj.metadata.uid] < REFUSALS:
+                return False
+            self._give_up(kind, obj, error)
         except (ApiUnavailable, ApiThrottled) as error:
             is_new = self._news.is_new(f"{kind} {obj.metadata.key}", str(error))
             level = logging.WARNING if is_new else logging.DEBUG
@@ -118,21 +128,28 @@ class Takeover:
             logger.log(level, words, error, extra=_about(kind, obj))
             return False
         except ApiError as error:
-            # One object that the server does not want touched must not keep the operator from working.
-            words = "a write of an earlier operator to this object may come late, as it cannot be touched: %s"
-            logger.warning(words, error, extra=_about(kind, obj))
+            self._give_up(kind, obj, error)
         return True
 
+    def _give_up(self, kind: str, obj: Touched, error: ApiError) -> None:
+        """One object that the server does not want touched must not keep the operator from working."""
+        words = "a write of an earlier operator to this object may come late, as it cannot be touched: %s"
+        logger.warning(words, error, extra=_about(kind, obj))
+
     async def _is_known(self, kind: str, obj: Touched) -> bool:
-        """It changed since our list, which fails a late write just as well, or was one: the model has to know, if it can be told."""
+        """It changed since our list, which fails a late write just as well, or was one: the model has to know, if it can be told.
+
+        Not every conflict says so: admission may answer with one, and so may whatever stands between us and the server.
+        """
         try:
-            await self._access.fresh(kind, obj)
+            current = await self._access.fresh(kind, obj)
         except (ApiUnavailable, ApiThrottled):
             return False
         except (ApiError, InvalidObject) as error:
             words = "an object that changed while it was being touched cannot be read: %s"
             logger.warning(words, error, extra=_about(kind, obj))
-        return True
+            return True
+        return current is None or current.metadata.resource_version != obj.metadata.resource_version
 
 
 def _is_unbound(pod: Pod) -> bool:

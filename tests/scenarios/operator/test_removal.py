@@ -528,6 +528,19 @@ async def test_pods_and_claims_that_change_meanwhile_are_read_again() -> None:
         assert traces(here) == []
 
 
+async def test_a_conflict_about_a_rule_that_has_not_changed_leaves_no_rule_behind() -> None:
+    async with World() as here:
+        await left_by_0_1_0(here)
+        conflict = StatusError(409, "Conflict", "not now")
+        here.server.faults.add(
+            Fault(error=conflict, verbs=frozenset({"delete"}), resource="devicetaintrules", times=3)
+        )
+
+        assert await removed(here) == 0
+
+        assert traces(here) == []
+
+
 async def test_a_pod_that_is_gated_in_the_midst_of_it_is_released_too() -> None:
     """An API server learns late that the gate policy is gone: one more pass finds the pod."""
     async with World() as here:

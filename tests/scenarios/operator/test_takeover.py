@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_operator.model.marks import EPOCH
+from dra_operator.testing.fakeapi.failures import StatusError
+from dra_operator.testing.fakeapi.faults import Fault
 
 from .objects import by_name, claim, device_class, node, pod, policy, slice_
 from .world import World
@@ -89,4 +91,26 @@ async def test_a_pod_that_waits_for_our_binding_is_touched_with_its_claim() -> N
         await here.start()
 
         assert {"resourceclaims half", "pods half"} <= set(touched.names)
+        await here.until(lambda: here.node_of("half"))
+
+
+async def test_a_conflict_about_what_has_not_changed_is_no_touch() -> None:
+    """Admission, or something between us and the server, may answer so; the predecessor's write would still be served."""
+    async with World(*STOCK) as here:
+        here.add(*CLUSTER)
+        await here.start()
+        trap = here.trap("resourceclaims/status", name="half", cut=True, times=1_000)
+        here.add(pod("half", by_name("half")))
+        await here.trapped(trap)
+        await here.kill()
+        here.server.faults.clear()
+        (rule,) = here.rules
+        conflict = StatusError(409, "Conflict", "not now")
+        for kind in ("resourceclaims", "pods", "devicetaintrules"):
+            here.server.faults.add(Fault(error=conflict, verbs=frozenset({"patch"}), resource=kind, times=2))
+        touched = Touched(here)
+
+        await here.start()
+
+        assert set(touched.names[:3]) == {"resourceclaims half", "pods half", f"devicetaintrules {rule}"}
         await here.until(lambda: here.node_of("half"))
