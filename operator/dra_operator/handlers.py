@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from .kube.kinds import Kind
 
 
+INSIST_PAUSE = 0.2
+"""Seconds between two cancellations of what Kopf has left."""
+
 LOGIN_PAUSE = 5.0
 """Seconds before credentials that were refused are tried once more, where there are no others. Arbitrary."""
 
@@ -163,9 +166,21 @@ def _login(registry: kopf.OperatorRegistry, let_in: _LetIn) -> None:
         Kopf takes only what differs from what it had before, which a priority does that means nothing for a single login.
         """
         connection = await let_in.credentials.current()
+
+        async def still_open(
+            request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+        ) -> aiohttp.ClientResponse:
+            """Kopf closes its session at its end, whatever tasks of its go on, and asks the closed one for why they fail.
+
+            aiohttp looks before its middlewares only. The assertion that fails after them would be told instead of what ends Kopf.
+            """
+            if session.closed:
+                raise RuntimeError("Session is closed")
+            return await handler(request)
+
         session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=connection.ssl_context()),
-            middlewares=(let_in,),
+            middlewares=(let_in, still_open),
             proxy=connection.proxy,
             trust_env=False,
         )
@@ -241,4 +256,23 @@ async def run_kopf(
         registry=registry, settings=settings, clusterwide=True, stop_flag=stop, ready_flag=ready
     )
     started()
-    await kopf.run_tasks(tasks, ignored=_Ours())
+    insisting = asyncio.create_task(_insist(tasks))
+    try:
+        await kopf.run_tasks(tasks, ignored=_Ours())
+    finally:
+        insisting.cancel()
+
+
+async def _insist(roots: Collection[asyncio.Task[Any]]) -> None:
+    """Cancel Kopf's other tasks once its roots are gone, until they are gone, too.
+
+    Kopf cancels them once, together with what tells them of pauses: a watch takes that for a pause, goes on, and waits for a login that nobody
+    is left to make; and Kopf for the watch, without end.
+    """
+    await asyncio.wait(roots)
+    ours = _Ours()
+    while True:
+        for task in asyncio.all_tasks():
+            if task not in ours:
+                task.cancel()
+        await asyncio.sleep(INSIST_PAUSE)

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 QUIET_SECONDS = 90.0
 """Within these everything has to be at rest: more than the 70 s after which a watch that fell silent counts as dead."""
 
-WANTED_RATE, LEAST_RATE = 30.0, 15.0
-"""Changes a second that a storm shall have, and below which it is none: all its changes are made in any case, on a busy machine later."""
+LEAST_RATE = 30.0
+"""Changes a second below which it is no storm: all its changes are made in any case, on a busy machine later."""
 
 FOREVER = 86_400.0
 

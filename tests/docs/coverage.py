@@ -18,7 +18,7 @@ MAKE_RUN_BY: Final = {
     "test": CI,
     "demo": CI,
     "e2e": CI,
-    "chaos": "tests/unit/chaos/test_rest.py",
+    "chaos": CI,
     "check": CI,
     "help": "tests/docs/test_commands.py",
     "e2e KEEP": "tests/e2e/test_keep.py",

@@ -90,7 +90,7 @@ def log_lines() -> str:
     facts = fields(pod="team-a/train", claims="team-a/train-gpu-x7k2m", node="gpu-node-1", devices=1)
     facts |= fields(controller="allocation", decision="5f0c2a1e-1", seconds=0.042)
     record = logging.makeLogRecord(
-        {"name": "dra_operator.controllers.allocation", "levelno": logging.INFO, "levelname": "INFO", **facts}
+        {"name": "dra_operator.controllers.telling", "levelno": logging.INFO, "levelname": "INFO", **facts}
     )
     record.msg, record.created = "pod has its devices", datetime(2026, 7, 1, 12, tzinfo=UTC).timestamp()
     return f"{TextFormatter().format(record)}\n{JsonFormatter().format(record)}"

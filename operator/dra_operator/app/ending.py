@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import threading
 from typing import TYPE_CHECKING
 
@@ -22,11 +23,16 @@ GRACE_SECONDS = 10.0
 
 
 async def ends_for_sure(operator: Awaitable[int], grace: float = GRACE_SECONDS) -> int:
-    """Await the operator's exit status; from then on the process ends within `grace` seconds, with that status (1 after an error)."""
+    """Await the operator's exit status; from then on the process ends within `grace` seconds, with that status (1 after an error).
+
+    Signals that ask for the end change nothing any more: one that comes while the loop closes would be told as an error of its own.
+    """
     status = 1
     try:
         status = await operator
     finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
         timer = threading.Timer(grace, _exit, (status,))
         timer.daemon = True
         timer.start()

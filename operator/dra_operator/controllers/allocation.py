@@ -22,8 +22,6 @@ from dra_operator.cluster import (
 from dra_operator.errors import (
     ApiConflict,
     ApiError,
-    ApiForbidden,
-    ApiInvalid,
     ApiNotFound,
     WorkLimitReached,
 )
@@ -31,13 +29,11 @@ from dra_operator.explain import explain
 from dra_operator.logfields import fields, note
 from dra_operator.metrics import (
     ALLOCATIONS,
-    LATENCY,
     PLACEMENT_DURATION,
     PLACEMENT_LIMITS,
     PLACEMENT_STEPS,
-    SERVED,
 )
-from dra_operator.model import GATE, POD_CLAIM_NAME, Pod, ResourceClaim
+from dra_operator.model import Pod, ResourceClaim
 from dra_operator.placement import (
     RUNNING,
     Allocate,
@@ -47,19 +43,18 @@ from dra_operator.placement import (
     Release,
     Unplaced,
     Wait,
-    unknown_requests,
 )
-from dra_operator.words import listed
 
 from .commit import CLAIM, POD
 from .debts import Debts
 from .failures import Failures
 from .names import holds_our_allocation
 from .patience import Patience
-from .podscheduled import SCHEDULER_ERROR, UNSCHEDULABLE, PodScheduled
+from .podscheduled import SCHEDULER_ERROR, UNSCHEDULABLE
 from .readiness import PENDING_REASON, READY, State, bound_text, lost_text, stuck_text
 from .rules import POLICY
 from .signature import signature
+from .telling import UNGATED, Telling
 from .turns import LOOK, STEP, Turns
 from .undo import claims_of, to_take_back
 from .waiting import Waiting
@@ -79,9 +74,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-UNGATED = "UngatedConsumer"
-"""Placement's reason for pods that share a claim with one past our gate."""
-
 IN_FLIGHT = "ClaimInFlight"
 """Placement's reason for pods whose claim another pod's attempt is about to allocate; the end of that attempt wakes them."""
 
@@ -94,13 +86,6 @@ SETTLING = "Settling"
 REMIND = 1200.0
 """Seconds after which waiting pods are looked at again although nothing has changed: the API server forgets events after an hour, and a
 pod that waits must not be without a word. A safety net as well, as kube-scheduler has one. Arbitrary, well below that hour."""
-
-NAMED = 8
-"""Devices that an event names; the others are counted."""
-
-RELEASED = (
-    "left to kube-scheduler: no claim of the pod asks for devices of a pool that an AllocationPolicy owns"
-)
 
 
 class AllocationController:
@@ -120,7 +105,6 @@ class AllocationController:
         self._placer = placer
         self._committer = committer
         self.waiting = Waiting()
-        self._seen: dict[str, float] = {}
         self._failures = Failures(parts.clock)
         self._patience = Patience(parts.clock)
         self._debts = Debts(parts.clock)
@@ -128,7 +112,7 @@ class AllocationController:
         self._readiness = readiness
         self._waking = Waking(parts.clock, parts.cluster, self.waiting, self._failures, self._look_at)
         self._attempts: Counter[str] = Counter()
-        self._scheduled = PodScheduled(parts.access, parts.clock)
+        self._telling = Telling(parts)
 
     def start(self) -> None:
         """The model is synced: look at every pod that may need us; half-done attempts are finished on the way."""
@@ -228,7 +212,7 @@ class AllocationController:
         pod = self._cluster.pods.get(pod_key)
         if pod is not None:
             self._wait(pod, "waiting", COSTLY, str(error))
-            self._tell_claim(Wait(COSTLY, str(error), claim=error.claim))
+            self._telling.claim(Wait(COSTLY, str(error), claim=error.claim))
             await self._show(pod, UNSCHEDULABLE, str(error))
 
     def _rank(self, pod_key: str) -> Rank:
@@ -344,16 +328,8 @@ class AllocationController:
         except BaseException as error:
             self._failed(pod, error)
             raise
-        self._parts.metrics.count(SERVED, _way(pod))
-        self._log_served(pod, plan)
-        having = f" with {_named(plan)}" if pod.spec.resource_claims else ""
-        self._served(pod, "committed", "Allocated", f"the pod goes to node {plan.node}{having}")
-        if pod.is_held and pod.names_us:
-            assigned = f"Successfully assigned {pod.key} to {plan.node}"  # in kube-scheduler's words: tools look for them
-            self._parts.recorder.record(POD, pod.metadata, "Scheduled", assigned)
-        strange = unknown_requests(pod, self._cluster.claims_of_pod(pod))
-        if strange:
-            self._parts.recorder.record(POD, pod.metadata, "RequestUnknown", strange)
+        self.waiting.drop(pod.key)
+        self._telling.served(pod, plan)
 
     def _awaits_devices(self, pod: Pod, node: str) -> bool:
         """Whether devices of the pod have to be made ready before it goes to its node (cp S-63, I-7); it waits with its claims reserved.
@@ -393,35 +369,12 @@ class AllocationController:
         other = self._cluster.pod(pod_uid)
         return other is not None and bool(to_take_back(self._cluster, other, [claim]))
 
-    def _log_served(self, pod: Pod, plan: Plan) -> None:
-        """The one line about a pod that got its devices."""
-        devices = _devices(plan)
-        claims = [decision.claim.key for decision in plan.ours] + [claim.key for claim in plan.reserve]
-        facts = fields(
-            node=plan.node, claims=", ".join(claims), devices=len(devices), seconds=self._since_seen(pod)
-        )
-        logger.info("pod has its devices", extra=facts)
-        logger.debug("devices allocated: %s", ", ".join(devices) or "none, its claims had them")
-
-    def _since_seen(self, pod: Pod) -> float | None:
-        since = self._seen.get(pod.uid)
-        return None if since is None else self._parts.clock.monotonic() - since
-
     def _failed(self, pod: Pod, error: BaseException) -> None:
         """An attempt came to nothing: what was reserved for it may serve others."""
         overtaken = isinstance(error, ApiConflict | ApiNotFound)
         self._parts.metrics.count(ALLOCATIONS, "conflict" if overtaken else "error")
         self.wake()
-        self._tell_refusal(pod, error)
-
-    def _tell_refusal(self, pod: Pod, error: BaseException) -> None:
-        """Refusals by the server concern the user, too."""
-        if isinstance(error, ApiForbidden | ApiInvalid):
-            message = (
-                f"the API server refused a write for this pod, which is tried again: {error}. Grant the right, or mend the admission "
-                "policy or webhook that these words name"
-            )
-            self._parts.recorder.record(POD, pod.metadata, "WriteRefused", message)
+        self._telling.refused(pod, error)
 
     async def _release(self, pod: Pod, answer: Release) -> None:
         if pod.spec.resource_claims and not answer.to_us and not await self._is_surely_theirs(pod):
@@ -430,13 +383,13 @@ class AllocationController:
         try:
             await self._committer.release(pod)
         except ApiError as error:
-            self._tell_refusal(pod, error)
+            self._telling.refused(pod, error)
             raise
         if answer.to_us:
             logger.debug("our gate is off: the pod names us as its scheduler and goes on waiting for us")
             return
-        self._served(pod, "released", "Released", RELEASED)
-        logger.info("pod released to kube-scheduler: no claim of it is ours")
+        self.waiting.drop(pod.key)
+        self._telling.released(pod)
 
     async def _is_surely_theirs(self, pod: Pod) -> bool:
         """Whether the pod still is none of ours with the policies as the server has them now.
@@ -483,37 +436,18 @@ class AllocationController:
             await self._took_back(pod, claims_of(self._cluster, pod))
         if isinstance(answer, Wait):
             if answer.reason == UNGATED:
-                self._tell_ungated(pod)
+                self._telling.ungated(pod)
             if answer.reason == IN_FLIGHT:
                 self.queue.undecided(pod.key)
             self._wait(pod, "waiting", answer.reason, "" if answer.quiet else answer.message)
-            self._tell_claim(answer)
+            self._telling.claim(answer)
             await self._show(pod, UNSCHEDULABLE, "" if answer.quiet else answer.message)
         elif isinstance(answer, Refuse):
             self._wait(pod, "refused", answer.reason, answer.message)
-            self._tell_claim(answer)
+            self._telling.claim(answer)
             await self._show(pod, SCHEDULER_ERROR, answer.message)
         else:
             self.waiting.drop(pod.key)
-
-    def _tell_claim(self, answer: Wait | Refuse) -> None:
-        """Tell the claim that somebody wrote, too; of a generated one, pod and template are what people look at."""
-        claim = self._cluster.claims.get(answer.claim)
-        if claim is not None and POD_CLAIM_NAME not in claim.metadata.annotations:
-            self._parts.recorder.record(CLAIM, claim.metadata, answer.reason, answer.message)
-
-    def _tell_ungated(self, pod: Pod) -> None:
-        """Tell the pods past our gate that their claim is ours (architecture, section 2): they would wait without a word."""
-        for key in claim_keys(pod):
-            for other in self._cluster.pods_of_claim(key):
-                if other.is_done or other.is_held or other.spec.node_name:
-                    continue
-                text = (
-                    f"spec.schedulingGates lack {GATE}: ResourceClaim {key} is shared with Pod {pod.key}, which waits for "
-                    "dra-operator, and its devices are dra-operator's to give: recreate this pod with that gate, or give it a claim of "
-                    "its own"
-                )
-                self._parts.recorder.record(POD, other.metadata, UNGATED, text)
 
     def _wait(self, pod: Pod, result: str, reason: str, message: str, verdict: str = "") -> None:
         """Keep the pod for the next change that may help; count and log only what is news.
@@ -525,29 +459,13 @@ class AllocationController:
         pending = (claim.key for claim in claims_of(self._cluster, pod) if not claim.is_allocated)
         news = self.waiting.put(pod.key, reason, state, pending)
         self._waking.joined(pod)
-        if news:
-            self._parts.metrics.count(ALLOCATIONS, result)
-        if message and news:
-            logger.info("pod waits: %s", message, extra=fields(reason=reason))
-        if message:
-            self._parts.recorder.record(POD, pod.metadata, reason, message)
+        self._telling.waits(pod, reason, message, news=result if news else "")
 
     async def _show(self, pod: Pod, reason: str, message: str) -> None:
-        """Say it in the pod's status, too, where we are the pod's scheduler; at a gate, that is the API server's to say."""
-        if not message or not pod.names_us or pod.gate_names or pod.spec.node_name:
-            return
-        again = await self._scheduled.tell(pod, reason, message)
+        """Say it in the pod's status, too, and again later if that is too early now."""
+        again = await self._telling.show(pod, reason, message)
         if again:
             self.queue.add_after(pod.key, again)
-
-    def _served(self, pod: Pod, result: str, reason: str, message: str) -> None:
-        self.waiting.drop(pod.key)
-        self._parts.recorder.relieve(POD, pod.metadata, reason, message)
-        self._parts.metrics.count(ALLOCATIONS, result)
-        self._scheduled.forget(pod.uid)
-        since = self._seen.pop(pod.uid, None)
-        if since is not None:
-            self._parts.metrics.observe(LATENCY, self._parts.clock.monotonic() - since)
 
     def _pod_changed(self, change: Change, pod: Pod) -> None:
         if change.new is not None and not pod.is_done:
@@ -555,12 +473,11 @@ class AllocationController:
                 self._notice(pod)
             return
         self.waiting.drop(pod.key)
-        self._seen.pop(pod.uid, None)
+        self._telling.forget(pod.uid)
         self._patience.forget(pod.uid)
         self._readiness.forget_pod(pod.uid)
         self._attempts.pop(pod.uid, None)
         self._committer.forget(pod.uid)
-        self._scheduled.forget(pod.uid)
         if pod.spec.resource_claims:
             self.queue.add(pod.key)  # answers may be missing for it
         for key in claim_keys(pod):
@@ -587,7 +504,7 @@ class AllocationController:
         if pod.is_done or not (needs_us or pod.key in self.waiting):
             return
         if pod.is_held:
-            self._seen.setdefault(pod.uid, self._parts.clock.monotonic())
+            self._telling.seen(pod)
         self.queue.add(pod.key)
 
     def _remind(self) -> None:
@@ -600,13 +517,6 @@ class AllocationController:
             # A pod whose write failed had a plan: no change of the cluster helps it, and its own failure is what wakes the others.
             if not self.queue.is_resting(pod.key):
                 self.queue.add(pod.key)
-
-
-def _way(pod: Pod) -> str:
-    """By which way a pod came that is served now."""
-    if pod.spec.node_name:
-        return "bound"
-    return "gate" if pod.gate_names else "scheduler"
 
 
 def _lasts(answer: object) -> bool:
@@ -627,15 +537,3 @@ def _says_nothing_new(change: Change) -> bool:
         msgspec.structs.replace(new.metadata, resource_version=old.metadata.resource_version) == old.metadata
     )
     return same_meta and msgspec.structs.replace(new.status, conditions=old.status.conditions) == old.status
-
-
-def _named(plan: Plan) -> str:
-    found = [
-        str(result.device_id) for decision in plan.ours for result in decision.allocation.devices.results
-    ]
-    return listed(found, NAMED) or "the devices that its claims hold"
-
-
-def _devices(plan: Plan) -> list[str]:
-    results = [result for decision in plan.ours for result in decision.allocation.devices.results]
-    return [str(result.device_id) for result in results]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_operator.testing.fakeapi.failures import StatusError
-from dra_operator.testing.fakeapi.faults import ALWAYS, WEATHER, Fault, unavailable
+from dra_operator.testing.fakeapi.faults import ALWAYS, WATCHES, WEATHER, Fault, unavailable
 
 from .objects import by_template, device_class, node, pod, policy, slice_, template
 from .world import PATIENCE, World
@@ -221,6 +221,35 @@ async def test_a_watch_that_kopf_cannot_go_on_with_ends_the_process_and_its_succ
         here.add(pod("p", by_template("gpu")))
         async with process(here, tmp_path):
             await here.until(lambda: here.node_of("p"))
+
+
+async def test_what_ends_kopf_is_told_also_where_others_of_its_requests_wait_to_be_let_in(
+    tmp_path: Path,
+) -> None:
+    """Kopf closes the session under them; what they fail with must not be told in the place of the reason."""
+    async with World(*STOCK) as here:
+        here.add(*CLUSTER)
+        async with process(here, tmp_path) as operator:
+            await operator.logged("synced with Kubernetes")
+            waits = WEATHER["401"]()
+            waits.times, waits.verbs, waits.resource, waits.user_agent = (
+                ALWAYS,
+                WATCHES,
+                "allocationpolicies",
+                "kopf",
+            )
+            here.server.faults.add(waits)
+            here.server.end_watches()
+            async with asyncio.timeout(PATIENCE):
+                while len(waits.hits) < 2:  # noqa: ASYNC110 - the server's faults tell nobody that they hit
+                    await asyncio.sleep(0.01)
+            fault = WEATHER["410 on watch"]()
+            fault.times, fault.resource = ALWAYS, "deviceclasses"
+            here.server.faults.add(fault)
+            here.server.end_watches()
+            assert await operator.ended() == 1
+        assert "410, message='Gone'" in operator.log
+        assert "AssertionError" not in operator.log
 
 
 async def test_wrong_settings_are_a_usage_error(tmp_path: Path) -> None:
