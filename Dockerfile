@@ -1,4 +1,4 @@
-# The operator's image: docker build -t dra-operator:0.2.0 .
+# The operator's image: docker build -t dra-operator:0.3.0 .
 # Every package is pinned by hash. The base is a tag; give a digest with --build-arg PYTHON_IMAGE=…@sha256:… to pin it, too.
 ARG PYTHON_IMAGE=docker.io/library/python:3.13-slim-trixie
 
@@ -24,7 +24,7 @@ RUN ["python3", "-m", "pip", "--python", "/opt/dra-operator/bin/python", "instal
 FROM ${PYTHON_IMAGE}
 LABEL org.opencontainers.image.title="dra-operator" \
       org.opencontainers.image.description="Kopf-based operator and control-plane allocator for Kubernetes Dynamic Resource Allocation" \
-      org.opencontainers.image.version="0.2.0" \
+      org.opencontainers.image.version="0.3.0" \
       org.opencontainers.image.licenses="Apache-2.0"
 # Made and read at the same path: an environment knows where it lies.
 COPY --from=build /opt/dra-operator /opt/dra-operator

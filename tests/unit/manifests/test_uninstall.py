@@ -61,7 +61,7 @@ def test_the_job_runs_with_the_settings_of_the_operator(machine: Machine) -> Non
 
 def test_the_job_can_run_wherever_the_operator_could(machine: Machine) -> None:
     machine.deployment = tailored(
-        image="registry.example.com/dra-operator:0.2.0",
+        image="registry.example.com/dra-operator:0.3.0",
         imagePullPolicy="Always",
         resources={"requests": {"memory": "4Gi"}, "limits": {"memory": "8Gi"}},
     )
@@ -75,7 +75,7 @@ def test_the_job_can_run_wherever_the_operator_could(machine: Machine) -> None:
     assert machine.run().returncode == 0
 
     assert {name: machine.pod[name] for name in demands} == demands
-    assert machine.container["image"] == "registry.example.com/dra-operator:0.2.0"
+    assert machine.container["image"] == "registry.example.com/dra-operator:0.3.0"
     assert machine.container["imagePullPolicy"] == "Always"
     assert machine.container["resources"]["limits"] == {"memory": "8Gi"}
 
