@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from .kube.kinds import Kind
 
 
-INSIST_PAUSE = 0.2
-"""Seconds between two cancellations of what Kopf has left."""
+INSIST_AFTER, INSIST_PAUSE = 6.0, 0.2
+"""Seconds after which Kopf has cancelled what it has left, and between two cancellations of ours. Kopf gives its tasks 5 s to end by themselves."""
 
 LOGIN_PAUSE = 5.0
 """Seconds before credentials that were refused are tried once more, where there are no others. Arbitrary."""
@@ -264,12 +264,13 @@ async def run_kopf(
 
 
 async def _insist(roots: Collection[asyncio.Task[Any]]) -> None:
-    """Cancel Kopf's other tasks once its roots are gone, until they are gone, too.
+    """Once Kopf's roots are gone, and its other tasks are not although it has cancelled them: cancel these until they are gone, too.
 
-    Kopf cancels them once, together with what tells them of pauses: a watch takes that for a pause, goes on, and waits for a login that nobody
+    Kopf does that once, together with what tells them of pauses: a watch takes that for a pause, goes on, and waits for a login that nobody
     is left to make; and Kopf for the watch, without end.
     """
     await asyncio.wait(roots)
+    await asyncio.sleep(INSIST_AFTER)
     ours = _Ours()
     while True:
         for task in asyncio.all_tasks():

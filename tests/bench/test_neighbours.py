@@ -6,19 +6,15 @@ are one, and counts are kept.
 
 from __future__ import annotations
 
-import sys
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from dra_operator.cluster import Cluster
 from dra_operator.model import Node, Pod, from_object
 from dra_operator.placement.checks import NodeChecks
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import FrameType
+from tests.counting import calls
 
 NODES = 500
 ZONES = 10
@@ -52,22 +48,6 @@ def apart(app: int) -> dict[str, Any]:
 def made(name: str, app: str, spec: dict[str, Any]) -> Pod:
     meta = {"name": name, "namespace": "ns", "uid": name, "labels": {"app": app}}
     return from_object(Pod, {"metadata": meta, "spec": spec})
-
-
-def calls(work: Callable[[], object]) -> int:
-    """Calls of Python functions that the work makes."""
-    count = 0
-
-    def hear(_frame: FrameType, event: str, _arg: object) -> None:
-        nonlocal count
-        count += event == "call"
-
-    sys.setprofile(hear)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 def cost(cluster: Cluster, subject: Pod) -> int:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from dra_operator.placement.spread import topology_spread
 from dra_operator.placement.volumes import volume_filters
+from tests.counting import calls
 
 from .build import cluster_of, node, pod
 from .test_volumes import of, storage_class, volume, volume_claim
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from dra_operator.cluster import Cluster
     from dra_operator.model import Pod, Value
 
@@ -26,24 +23,13 @@ def hosts(number: int, *others: Value) -> Cluster:
     return cluster_of(*(node(f"n{index}", {HOST: f"n{index}"}) for index in range(number)), *others)
 
 
-def calls_of(work: Callable[[], object]) -> int:
-    """Functions that a piece of work calls, Python's and C's: what it costs, on any machine."""
-    counted = Counter[str]()
-    sys.setprofile(lambda _frame, event, _: counted.update((event,)))
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return counted["call"] + counted["c_call"]
-
-
 def cost_of_volumes(cluster: Cluster, asking: Pod) -> int:
     def work() -> None:
         filters = volume_filters(asking, cluster)
         for found in cluster.nodes.values():
             assert any(item.reason(found) for item in filters)
 
-    return calls_of(work)
+    return calls(work, of_c=True)
 
 
 def with_claim() -> Pod:
