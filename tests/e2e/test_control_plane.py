@@ -5,6 +5,7 @@ No operator runs here. If these fail, failures elsewhere in this tier say nothin
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,6 +16,8 @@ from tests.e2e.harness.build import KUBERNETES_VERSION
 from tests.e2e.harness.kubectl import Kubectl, KubectlError
 from tests.e2e.harness.objects import claim_template, device, device_class, exactly, node, pod, resource_slice
 from tests.e2e.harness.plugin import open_workspace
+from tests.e2e.harness.reading import NoAnswerError, reading
+from tests.e2e.harness.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,3 +125,50 @@ def test_service_account_has_exactly_the_rights_that_it_was_given(workspace: Wor
 
     with pytest.raises(KubectlError, match=f"system:serviceaccount:{workspace.namespace}:reader"):
         account.get_all("pods")
+
+
+@pytest.mark.parametrize(
+    ("kind", "flags"),
+    [
+        ("pods", ()),
+        ("po", ("--selector=tier=front",)),
+        ("pod", ("--all-namespaces",)),
+        ("resourceclaimtemplates", ()),
+        ("resourceclaimtemplates.resource.k8s.io", ()),
+        ("events", ("--field-selector=involvedObject.name=one", "--sort-by=.metadata.creationTimestamp")),
+        ("nodes", ()),
+        ("configmaps", ()),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else value,
+)
+def test_what_the_harness_reads_by_itself_is_what_kubectl_prints(
+    workspace: Workspace, kind: str, flags: tuple[str, ...]
+) -> None:
+    kubectl = workspace.kubectl
+    node_name = f"node-{workspace.namespace[-8:]}"
+    workspace.apply(node(node_name), claim_template("t", exactly("gpu", "none")), pod("one"))
+    kubectl.run("label", "pod", "one", "tier=front")
+
+    def both() -> tuple[list[Any], list[Any]]:
+        printed = json.loads(kubectl.run("get", kind, "--output=json", *flags))["items"]
+        return reading(kubectl.kubeconfig).list(kind, flags, kubectl.namespace), printed
+
+    _, printed = wait_until(both, "nothing changes between two looks", accept=lambda pair: pair[0] == pair[1])
+    assert printed
+    for obj in printed[:1]:
+        name, inside = obj["metadata"]["name"], obj["metadata"].get("namespace")
+        asked = kubectl.in_namespace(inside) if inside else kubectl
+        found = reading(kubectl.kubeconfig).find(kind, name, inside)
+        assert found == json.loads(asked.run("get", kind, name, "--output=json"))
+    assert reading(kubectl.kubeconfig).find(kind, "no-such-object", kubectl.namespace) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "flags"),
+    [("nonsense", ()), ("pods,nodes", ()), ("pods", ("--show-managed-fields",)), ("pods", ("-w",))],
+)
+def test_what_it_does_not_know_is_left_to_kubectl(
+    workspace: Workspace, kind: str, flags: tuple[str, ...]
+) -> None:
+    with pytest.raises(NoAnswerError):
+        reading(workspace.kubectl.kubeconfig).list(kind, flags, workspace.namespace)

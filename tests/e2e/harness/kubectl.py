@@ -10,10 +10,12 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.e2e.harness.reading import NoAnswerError, reading
 from tests.e2e.harness.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -89,16 +91,24 @@ class Kubectl:
 
     def get(self, kind: str, name: str, *flags: str) -> dict[str, Any]:
         """One object. Raises: KubectlError: There is none."""
+        with suppress(NoAnswerError):
+            seen = None if flags else reading(self.kubeconfig).find(kind, name, self.namespace)
+            if seen is not None:
+                return seen
         found: dict[str, Any] = json.loads(self.run("get", kind, name, "--output=json", *flags))
         return found
 
     def find(self, kind: str, name: str) -> dict[str, Any] | None:
         """One object, or None where there is none."""
+        with suppress(NoAnswerError):
+            return reading(self.kubeconfig).find(kind, name, self.namespace)
         text = self.run("get", kind, name, "--output=json", "--ignore-not-found")
         return json.loads(text) if text.strip() else None
 
     def get_all(self, kind: str, *flags: str) -> list[dict[str, Any]]:
         """All objects of a kind; in all namespaces with `--all-namespaces`, by label with `--selector=…`."""
+        with suppress(NoAnswerError):
+            return reading(self.kubeconfig).list(kind, flags, self.namespace)
         found: list[dict[str, Any]] = json.loads(self.run("get", kind, "--output=json", *flags))["items"]
         return found
 

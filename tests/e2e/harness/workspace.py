@@ -101,7 +101,7 @@ class Workspace:
         pods = f"/api/v1/namespaces/{self.namespace}/pods?gracePeriodSeconds=0"
         self.kubectl.in_namespace("").run("delete", "--raw", pods)
         wait_until(
-            lambda: self.kubectl.run("get", "pods", "--output=name").split(),
+            lambda: [pod["metadata"]["name"] for pod in self.kubectl.get_all("pods")],
             f"no pods in {self.namespace}",
             accept=lambda left: not left,
         )
