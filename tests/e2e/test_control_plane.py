@@ -149,17 +149,21 @@ def test_what_the_harness_reads_by_itself_is_what_kubectl_prints(
     workspace.apply(node(node_name), claim_template("t", exactly("gpu", "none")), pod("one"))
     kubectl.run("label", "pod", "one", "tier=front")
 
-    def both() -> tuple[list[Any], list[Any]]:
+    def lists() -> tuple[list[Any], list[Any]]:
         printed = json.loads(kubectl.run("get", kind, "--output=json", *flags))["items"]
         return reading(kubectl.kubeconfig).list(kind, flags, kubectl.namespace), printed
 
-    _, printed = wait_until(both, "nothing changes between two looks", accept=lambda pair: pair[0] == pair[1])
-    assert printed
-    for obj in printed[:1]:
-        name, inside = obj["metadata"]["name"], obj["metadata"].get("namespace")
-        asked = kubectl.in_namespace(inside) if inside else kubectl
-        found = reading(kubectl.kubeconfig).find(kind, name, inside)
-        assert found == json.loads(asked.run("get", kind, name, "--output=json"))
+    (first, *_), _ = wait_until(
+        lists, "nothing changes between two looks", accept=lambda pair: pair[0] == pair[1] != []
+    )
+    name, inside = first["metadata"]["name"], first["metadata"].get("namespace")
+    asked = kubectl.in_namespace(inside) if inside else kubectl
+
+    def one() -> tuple[Any, Any]:
+        printed = json.loads(asked.run("get", kind, name, "--output=json"))
+        return reading(kubectl.kubeconfig).find(kind, name, inside), printed
+
+    wait_until(one, "nothing changes between two looks", accept=lambda pair: pair[0] == pair[1])
     assert reading(kubectl.kubeconfig).find(kind, "no-such-object", kubectl.namespace) is None
 
 

@@ -115,11 +115,11 @@ def test_every_query_of_every_panel_has_data(busy: Fleet, prometheus: Prometheus
 
 
 def test_the_variables_find_the_operator_and_its_drivers(busy: Fleet, prometheus: Prometheus) -> None:
-    found = {}
-    for name in ("namespace", "job", "driver"):
+    def values(name: str) -> set[str]:
         inner = variables()[name]["query"]["query"].removeprefix("label_values(").removesuffix(f", {name})")
         filled = inner.replace("$namespace", ".*").replace("$job", ".*")
-        found[name] = {metric[name] for metric, _ in prometheus.query(filled)}
-    assert found["namespace"] == {"dra-operator"}
-    assert found["job"] == {"job-0"}
-    assert {busy.name("gpu"), busy.name("theirs")} <= found["driver"]
+        return {metric[name] for metric, _ in prometheus.query(filled)}
+
+    drivers = {busy.name("gpu"), busy.name("theirs")}
+    wait_until(lambda: values("driver"), f"{drivers} scraped", accept=drivers.issubset)
+    assert (values("namespace"), values("job")) == ({"dra-operator"}, {"job-0"})

@@ -7,6 +7,7 @@ what `kubectl get --output=json` prints.
 from __future__ import annotations
 
 import threading
+import weakref
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -54,6 +55,7 @@ class Reading:
         except (ValueError, LookupError, OSError) as error:  # a kubeconfig that this harness has not written
             raise NoAnswerError from error
         self._resources: dict[str, _Resource] = {}
+        weakref.finalize(self, self._api.close)  # threads end
 
     def find(self, kind: str, name: str, namespace: str | None) -> Object | None:
         """One object; None if there is none.
