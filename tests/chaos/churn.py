@@ -186,9 +186,7 @@ class Churn:
     async def _node(self, number: int, how: str) -> int:
         path = f"{NODE_PATH}/{node_name(number)}"
         if how == "remake":
-            await self._admin.request("DELETE", path)
-            await self._admin.make(NODE_PATH, node(node_name(number)))
-            return 2
+            return await self._remake(NODE_PATH, node(node_name(number)))
         changes = {
             "label": touch(),
             "cordon": {"spec": {"unschedulable": True}},
@@ -198,23 +196,20 @@ class Churn:
         return 1
 
     async def _remake_template(self, number: int, _: str) -> int:
-        wanted = template(number)
-        await self._delete(f"{TEMPLATES_PATH}/{wanted['metadata']['name']}")
-        await self._admin.make(TEMPLATES_PATH, wanted)
-        return 2
+        return await self._remake(TEMPLATES_PATH, template(number))
 
     async def _remake_claim(self, number: int, _: str) -> int:
-        await self._delete(f"{CLAIMS}/{claim_name(number)}")
-        await self._admin.make(CLAIMS, claim(claim_name(number), exactly("gpu", DRIVER)))
-        return 2
+        return await self._remake(CLAIMS, claim(claim_name(number), exactly("gpu", DRIVER)))
 
-    async def _delete(self, path: str) -> None:
-        """Gone is as good: a claim in use goes when its pods do, long after it was to be made anew, and the next time makes it."""
+    async def _remake(self, path: str, wanted: Object) -> int:
+        """Gone already is as good: a claim in use goes when its pods do, long after it was to be made anew, and the next time makes it."""
         try:
-            await self._admin.request("DELETE", path)
+            await self._admin.request("DELETE", f"{path}/{wanted['metadata']['name']}")
         except RefusedError as error:
             if error.code != HTTPStatus.NOT_FOUND:
                 raise
+        await self._admin.make(path, wanted)
+        return 2
 
 
 def touch() -> Object:

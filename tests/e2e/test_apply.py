@@ -16,6 +16,7 @@ import yaml
 from dra_operator import __version__
 from tests.e2e.harness.cluster import ControlPlane, Options
 from tests.e2e.harness.components import KWOK, SCHEDULER
+from tests.e2e.harness.kubectl import as_documents
 from tests.e2e.harness.objects import policy
 from tests.e2e.harness.waiting import wait_until
 from tests.unit.manifests.build import COMPONENTS, MANIFESTS, RELEASES, built, kustomize, of_kind, overlay
@@ -198,8 +199,8 @@ def key(found: Obj) -> tuple[str, str, str]:
 
 def live(kubectl: Kubectl, objects: list[Obj]) -> list[Obj]:
     """The objects as they are on the server. Raises: KubectlError: One is missing."""
-    text = "\n---\n".join(map(json.dumps, objects))
-    items: list[Obj] = json.loads(kubectl.run("get", "--filename=-", "--output=json", stdin=text))["items"]
+    text = kubectl.run("get", "--filename=-", "--output=json", stdin=as_documents(objects))
+    items: list[Obj] = json.loads(text)["items"]
     return items
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import re
 import signal
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -203,6 +204,13 @@ async def test_when_its_own_kind_goes_it_says_so_in_a_sentence_and_ends_with_sta
         assert operator.log.count(" ERROR ") == 1
 
 
+def lasting(here: World, weather: str, **only: Any) -> Fault:
+    """That weather without an end, narrowed by what `only` says of `Fault`; the watches that stand end, to meet it."""
+    fault = here.server.faults.add(dataclasses.replace(WEATHER[weather](), times=ALWAYS, **only))
+    here.server.end_watches()
+    return fault
+
+
 async def test_a_watch_that_kopf_cannot_go_on_with_ends_the_process_and_its_successor_works(
     tmp_path: Path,
 ) -> None:
@@ -211,10 +219,7 @@ async def test_a_watch_that_kopf_cannot_go_on_with_ends_the_process_and_its_succ
         here.add(*CLUSTER)
         async with process(here, tmp_path) as operator:
             await operator.logged("synced with Kubernetes")
-            fault = WEATHER["410 on watch"]()
-            fault.times = ALWAYS
-            here.server.faults.add(fault)
-            here.server.end_watches()
+            lasting(here, "410 on watch")
             assert await operator.ended() == 1
         assert "task kopf has ended; so does the operator" in operator.log
         here.server.faults.clear()
@@ -231,22 +236,11 @@ async def test_what_ends_kopf_is_told_also_where_others_of_its_requests_wait_to_
         here.add(*CLUSTER)
         async with process(here, tmp_path) as operator:
             await operator.logged("synced with Kubernetes")
-            waits = WEATHER["401"]()
-            waits.times, waits.verbs, waits.resource, waits.user_agent = (
-                ALWAYS,
-                WATCHES,
-                "allocationpolicies",
-                "kopf",
-            )
-            here.server.faults.add(waits)
-            here.server.end_watches()
+            waits = lasting(here, "401", verbs=WATCHES, resource="allocationpolicies", user_agent="kopf")
             async with asyncio.timeout(PATIENCE):
                 while len(waits.hits) < 2:  # noqa: ASYNC110 - the server's faults tell nobody that they hit
                     await asyncio.sleep(0.01)
-            fault = WEATHER["410 on watch"]()
-            fault.times, fault.resource = ALWAYS, "deviceclasses"
-            here.server.faults.add(fault)
-            here.server.end_watches()
+            lasting(here, "410 on watch", resource="deviceclasses")
             assert await operator.ended() == 1
         assert "410, message='Gone'" in operator.log
         assert "AssertionError" not in operator.log
