@@ -6,6 +6,7 @@ literals must be of one type and literal regular expressions must be valid. Only
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_operator.errors import CelCompileError, CelRuntimeError
@@ -54,8 +55,30 @@ _LITERALS: Final[dict[type, Kind]] = {
 _REGEX_FUNCTIONS: Final = frozenset({"matches", "find", "findAll"})
 
 
-def check(text: str, node: Node, environment: Environment) -> Kind:
-    """The type of an expression's result.
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """An expression and what the checker found out about it, by node: nodes are told apart by identity.
+
+    Attributes:
+        node: the expression.
+        kinds: the type of each node, type parameters resolved; what stays open is `dyn`. The target of a function in a namespace
+            (`optional` in `optional.of(x)`) has none: it is no value.
+        calls: for each `Call` the overloads that fit its arguments, in upstream's order: more than one when a type is known only
+            at run time. Their `name` is the full one (`optional.of`), and `method` says whether the target is an argument.
+    """
+
+    node: Node
+    kinds: dict[Node, Kind] = field(default_factory=dict)
+    calls: dict[syntax.Call, tuple[Overload, ...]] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> Kind:
+        """The type of the result."""
+        return self.kinds[self.node]
+
+
+def check(text: str, node: Node, environment: Environment) -> Checked:
+    """Check an expression, whatever its result.
 
     Raises:
         CelCompileError: it does not compile.
@@ -64,16 +87,17 @@ def check(text: str, node: Node, environment: Environment) -> Kind:
     return _Checker(text, environment).run(node)
 
 
-def check_selector(text: str, node: Node, environment: Environment) -> None:
+def check_selector(text: str, node: Node, environment: Environment) -> Checked:
     """Check an expression that must give a bool, or what only the device can tell.
 
     Raises:
         CelCompileError: it does not compile, or its result cannot be a bool.
         CelUnsupported: it uses what this engine does not have.
     """
-    kind = check(text, node, environment)
-    if kind not in {BOOL, environment.attribute}:
-        raise CelCompileError(f"must evaluate to bool or the unknown type, not {kind}")
+    checked = check(text, node, environment)
+    if checked.kind not in {BOOL, environment.attribute}:
+        raise CelCompileError(f"must evaluate to bool or the unknown type, not {checked.kind}")
+    return checked
 
 
 class _Checker:
@@ -85,6 +109,8 @@ class _Checker:
         self._functions = environment.functions
         self._bindings = Bindings()
         self._literals: list[tuple[int, Kind, Kind]] = []
+        self._kinds: dict[Node, Kind] = {}
+        self._calls: dict[syntax.Call, tuple[Overload, ...]] = {}
         self._rules: dict[type, Callable[[Any, Scope], Kind]] = {
             syntax.Literal: self._literal,
             syntax.Ident: self._ident,
@@ -100,16 +126,16 @@ class _Checker:
             syntax.OptionalMap: self._optional_map,
         }
 
-    def run(self, node: Node) -> Kind:
-        kind = self._kind(node, {})
-        result = self._bindings.substitute(kind, to_dyn=True)
+    def run(self, node: Node) -> Checked:
+        self._kind(node, {})
+        kinds = {part: self._bindings.resolved(kind) for part, kind in self._kinds.items()}
         for at, first, other in self._literals:
             self._same(at, first, other)
-        return result
+        return Checked(node, kinds, self._calls)
 
     def _same(self, at: int, first: Kind, other: Kind) -> None:
         """Literals hold one type; `dyn` and `int` are two."""
-        first, other = (self._bindings.substitute(kind, to_dyn=True) for kind in (first, other))
+        first, other = (self._bindings.resolved(kind) for kind in (first, other))
         if first != other:
             raise self._fault(at, f"expected type '{_shown(first)}' but found '{_shown(other)}'")
 
@@ -120,6 +146,7 @@ class _Checker:
         kind = self._bindings.substitute(self._rules[type(node)](node, scope))
         if kind.size(MAX_SIZE + 1) > MAX_SIZE:
             raise unsupported("so large a type")
+        self._kinds[node] = kind
         return kind
 
     def _undeclared(self, at: int, name: str) -> CelCompileError:
@@ -194,7 +221,7 @@ class _Checker:
         nodes = args if target is None else (target, *args)
         kinds = tuple(self._kind(argument, scope) for argument in nodes)
         overloads = self._functions.of(name, method=target is not None)
-        result = self._match(overloads, kinds)
+        result, self._calls[node] = self._match(overloads, kinds)
         if result is None:
             if name in NOT_BUILT:
                 raise unsupported(f"the function {name}()")
@@ -202,16 +229,20 @@ class _Checker:
         self._regex(name, nodes)
         return result
 
-    def _match(self, overloads: tuple[Overload, ...], kinds: tuple[Kind, ...]) -> Kind | None:
-        """The result of all overloads that fit: theirs when they agree, else `dyn`."""
+    def _match(
+        self, overloads: tuple[Overload, ...], kinds: tuple[Kind, ...]
+    ) -> tuple[Kind | None, tuple[Overload, ...]]:
+        """All overloads that fit and their result: `dyn` when they disagree."""
         result: Kind | None = None
+        fitting: list[Overload] = []
         for overload in overloads:
             *params, declared = self._bindings.rename((*overload.params, overload.result))
             if not self._bindings.accepts(tuple(params), kinds):
                 continue
+            fitting.append(overload)
             found = self._bindings.substitute(declared)
             result = found if result is None or result == found else DYN
-        return result
+        return result, tuple(fitting)
 
     def _regex(self, name: str, nodes: tuple[Node, ...]) -> None:
         pattern = nodes[1] if name in _REGEX_FUNCTIONS and len(nodes) > 1 else None

@@ -129,6 +129,10 @@ class Bindings:
             else kind
         )
 
+    def resolved(self, kind: Kind) -> Kind:
+        """The type when all is known that will be: what is still open is `dyn`."""
+        return self.substitute(kind, to_dyn=True) if kind.params or kind.is_param else kind
+
     def substitute(self, kind: Kind, *, to_dyn: bool = False) -> Kind:
         """The type with what is known put in; unknown parameters become `dyn` on request."""
         self._step()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from dra_operator.cel import CelPythonCompiler
-from dra_operator.cel.environment import new_expressions
+from dra_operator.cel import CelPythonCompiler, syntax
+from dra_operator.cel.checks import Checked, check
+from dra_operator.cel.environment import new_expressions, stored_expressions
+from dra_operator.cel.parser import parse
 from dra_operator.errors import CelCompileError
 from dra_operator.features import DEFAULT_1_37, Features
 
@@ -99,3 +101,53 @@ def test_new_expressions_honour_gates_and_stored_ones_do_not(expression: str, me
     assert message in str(caught.value)
     for compiler, features in ((new, everything), (COMPILER, Features())):
         compiler.compile(expression, features)
+
+
+def checked(expression: str) -> Checked:
+    """What the checker finds out about an expression."""
+    return check(expression, parse(expression), stored_expressions())
+
+
+def fitting(expression: str) -> list[str]:
+    """The overloads of the outermost call, in words."""
+    found = checked(expression)
+    assert isinstance(found.node, syntax.Call)
+    return [
+        f"{'.' * overload.method}{overload.name}({', '.join(map(str, overload.params))})"
+        for overload in found.calls[found.node]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("expression", "overloads"),
+    [
+        ("1 + 2", ["_+_(int, int)"]),
+        ("'a'.contains('b')", [".contains(string, string)"]),
+        ("optional.of(1)", ["optional.of(A)"]),
+        ("size(device.attributes['a'].b)", ["size(string)", "size(bytes)", "size(list(A))", "size(map(A, B))"]),
+        ("device.attributes['a'].b.compareTo(quantity('1'))", [
+            ".compareTo(kubernetes.Quantity, kubernetes.Quantity)",
+        ]),
+    ],
+)  # fmt: skip
+def test_a_call_knows_all_overloads_that_fit(expression: str, overloads: list[str]) -> None:
+    assert fitting(expression) == overloads
+
+
+def test_every_node_knows_its_type_whenever_it_was_found() -> None:
+    found = checked("cel.bind(a, [], a == [1] && has(device.capacity.x))")
+    shown = {type(node).__name__: str(kind) for node, kind in found.kinds.items()}
+    assert shown == {
+        "Bind": "bool",
+        "Logic": "bool",
+        "Call": "bool",
+        "Has": "bool",
+        "ListLiteral": "list(int)",
+        "Literal": "int",
+        "Select": "map(string, map(string, kubernetes.Quantity))",
+        "Ident": "kubernetes.DRADevice",
+    }
+    assert [str(kind) for node, kind in found.kinds.items() if isinstance(node, syntax.ListLiteral)] == [
+        "list(int)",
+        "list(int)",
+    ]
