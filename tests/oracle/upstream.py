@@ -1,0 +1,64 @@
+"""Asks upstream's CEL: starts the Go program of this folder (`program/main.go`) for a batch of questions.
+
+Questions and answers are JSON objects with the fields that README.md lists. It must not judge; `compare` does.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tests.e2e.harness.build import ensure_oracle
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+Json = dict[str, Any]
+
+RUNS = 20
+"""Evaluations after which upstream is believed to be of one mind: the order of Go's maps differs from run to run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """The program, ready to be asked.
+
+    Attributes:
+        binary: the built program.
+        compatibility: Kubernetes version, as `1.33`, with which new expressions have to be compatible; empty for n-1.
+    """
+
+    binary: Path
+    compatibility: str = ""
+
+    @classmethod
+    def built(cls, compatibility: str = "") -> Upstream:
+        """Out of the build's cache, built first where it is missing.
+
+        Raises:
+            BuildError: no usable Go, or the build failed.
+        """
+        return cls(ensure_oracle(), compatibility)
+
+    def ask(self, questions: Iterable[Json], *, repeat: int = 1) -> list[Json]:
+        """One answer a question, in order.
+
+        Args:
+            questions: their `id` is ignored.
+            repeat: evaluations of each device; answers on which they disagree are marked `unstable`.
+
+        Raises:
+            subprocess.CalledProcessError: the program broke down.
+        """
+        lines = [json.dumps(question) for question in questions]
+        command = [str(self.binary), f"-repeat={repeat}", f"-compatibility={self.compatibility}"]
+        done = subprocess.run(
+            command, input="\n".join(lines), stdout=subprocess.PIPE, text=True, check=True, encoding="utf-8"
+        )
+        answers = [json.loads(line) for line in done.stdout.split("\n") if line]
+        if len(answers) != len(lines):
+            raise subprocess.CalledProcessError(1, command, done.stdout[-1000:])
+        return answers
