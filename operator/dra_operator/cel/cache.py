@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 from dra_operator.errors import CelError, CelRuntimeError
 
 from .checks import check_selector
+from .derived import compile_derived, derive
 from .environment import stored_expressions
 from .evaluate import plan
 from .meter import Meter
@@ -24,11 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dra_operator.features import Features
-    from dra_operator.model import Device, ResourceSlice
+    from dra_operator.model import Device, DeviceAttribute, ResourceSlice
 
     from .environment import Environment
     from .evaluate import Program
     from .values import DeviceInput
+
+    _Key = tuple[str, Environment, type["_Selector | _Derivation"]]
 
 MAX_SELECTORS: Final = 2048
 """Compiled expressions kept; the least recently used goes first. Arbitrary: far more than clusters have."""
@@ -78,19 +81,22 @@ class _PerDevice(Generic[T]):
         self._by_slice.clear()
 
 
-class _Selector:
-    """A compiled expression; fulfils `Selector`."""
+class _Kept(Generic[T]):
+    """A compiled expression with its answers."""
 
-    def __init__(self, program: Program, owner: CelPythonCompiler) -> None:
+    def __init__(
+        self, program: Program, owner: CelPythonCompiler, ask: Callable[[Program, DeviceInput, Meter], T]
+    ) -> None:
         self._program = program
         self._owner = owner
-        self.answers: _PerDevice[bool | CelError] = _PerDevice()
+        self._ask = ask
+        self.answers: _PerDevice[T | CelError] = _PerDevice()
 
-    def matches(self, slice_: ResourceSlice, device: Device) -> bool:
-        """Whether the device meets the expression.
+    def known(self, slice_: ResourceSlice, device: Device) -> T:
+        """The answer for a device; evaluated once per slice object.
 
         Raises:
-            CelRuntimeError: the expression fails on this device, or gives no bool.
+            CelRuntimeError: the expression fails on this device, or gives a value of another type than it may.
             CelUnsupported: the engine cannot tell.
             WorkLimitReached: not yet, and no more work is allowed.
         """
@@ -103,11 +109,33 @@ class _Selector:
             raise type(answer)(*answer.args)
         return answer
 
-    def _answer(self, slice_: ResourceSlice, device: Device) -> bool | CelError:
+    def _answer(self, slice_: ResourceSlice, device: Device) -> T | CelError:
         try:
-            return evaluate(self._program, self._owner.seen(slice_, device), self._owner.meter)
+            return self._ask(self._program, self._owner.seen(slice_, device), self._owner.meter)
         except CelError as error:
             return type(error)(*error.args)
+
+
+class _Selector(_Kept[bool]):
+    """A compiled selector; fulfils `Selector`."""
+
+    def __init__(self, program: Program, owner: CelPythonCompiler) -> None:
+        super().__init__(program, owner, evaluate)
+
+    def matches(self, slice_: ResourceSlice, device: Device) -> bool:
+        """Whether the device meets the expression; raises what `known` does."""
+        return self.known(slice_, device)
+
+
+class _Derivation(_Kept["DeviceAttribute"]):
+    """A compiled expression of a derived attribute; fulfils `Derivation`."""
+
+    def __init__(self, program: Program, owner: CelPythonCompiler) -> None:
+        super().__init__(program, owner, derive)
+
+    def attribute(self, slice_: ResourceSlice, device: Device) -> DeviceAttribute:
+        """The attribute that the expression gives to the device; raises what `known` does."""
+        return self.known(slice_, device)
 
 
 def evaluate(program: Program, device: DeviceInput, meter: Meter) -> bool:
@@ -146,7 +174,7 @@ def compile_program(expression: str, environment: Environment) -> Program:
 
 
 class CelPythonCompiler:
-    """Fulfils `SelectorCompiler` with cel-python's parser and our own checker and evaluator.
+    """Fulfils `SelectorCompiler` and `DerivationCompiler` with cel-python's parser and our own checker and evaluator.
 
     Args:
         environment: gives the names that expressions may use; the default is what the scheduler does (alloc L-6).
@@ -167,22 +195,38 @@ class CelPythonCompiler:
         self._kept = 0
         self._text = 0
         self._inputs: _PerDevice[DeviceInput] = _PerDevice()
-        self._known: OrderedDict[tuple[str, Environment], _Selector | CelError] = OrderedDict()
+        self._known: OrderedDict[_Key, _Selector | _Derivation | CelError] = OrderedDict()
 
     def compile(self, expression: str, features: Features) -> _Selector:
-        """Compile an expression, or find it compiled.
+        """Compile a selector, or find it compiled.
 
         Raises:
             CelCompileError: it does not compile.
             CelUnsupported: it may be valid, but this engine cannot evaluate it.
             WorkLimitReached: not yet, and no more work is allowed.
         """
-        key = (expression, self._environment(features))
+        found = self._found((expression, self._environment(features), _Selector))
+        assert isinstance(found, _Selector)
+        return found
+
+    def compile_derived(self, expression: str, features: Features) -> _Derivation:
+        """Compile the expression of a derived attribute, or find it compiled.
+
+        Raises:
+            CelCompileError: it does not compile, or gives what no attribute can hold.
+            CelUnsupported: it may be valid, but this engine cannot evaluate it.
+            WorkLimitReached: not yet, and no more work is allowed.
+        """
+        found = self._found((expression, self._environment(features), _Derivation))
+        assert isinstance(found, _Derivation)
+        return found
+
+    def _found(self, key: _Key) -> _Selector | _Derivation:
         found = self._known.get(key)
         if found is None:
             self.meter.check()
             found = self._known[key] = self._compiled(*key)
-            self._text += len(expression)
+            self._text += len(key[0])
             self._make_room()
         else:
             self._known.move_to_end(key)
@@ -203,18 +247,20 @@ class CelPythonCompiler:
             return
         self._kept = 1
         for selector in self._known.values():
-            if isinstance(selector, _Selector):
+            if not isinstance(selector, CelError):
                 selector.answers.clear()
 
     def _make_room(self) -> None:
         while len(self._known) > MAX_SELECTORS or (self._text > MAX_TEXT and len(self._known) > 1):
-            (expression, _), _ = self._known.popitem(last=False)
+            (expression, *_), _ = self._known.popitem(last=False)
             self._text -= len(expression)
 
-    def _compiled(self, expression: str, environment: Environment) -> _Selector | CelError:
-        before = PATTERNS.work
+    def _compiled(
+        self, expression: str, environment: Environment, kind: type[_Selector | _Derivation]
+    ) -> _Selector | _Derivation | CelError:
+        before, make = PATTERNS.work, compile_derived if kind is _Derivation else compile_program
         try:
-            return _Selector(compile_program(expression, environment), self)
+            return kind(make(expression, environment), self)
         except CelError as error:
             return type(error)(*error.args)
         finally:

@@ -63,6 +63,11 @@ class Environment:
     fields: dict[str, Kind]
     functions: Table
 
+    @property
+    def lists(self) -> bool:
+        """Whether attributes may be lists, so that expressions may give lists, too (alloc D-4)."""
+        return self.attribute == DYN
+
 
 @cache
 def _environment(attribute: Kind, *, multiple: bool, includes: bool) -> Environment:

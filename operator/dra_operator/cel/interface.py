@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from dra_operator.features import Features
-    from dra_operator.model import Device, ResourceSlice
+    from dra_operator.model import Device, DeviceAttribute, ResourceSlice
 
     from .meter import Meter
 
@@ -28,6 +28,20 @@ class Selector(Protocol):
         ...
 
 
+class Derivation(Protocol):
+    """One compiled expression of a derived attribute (alloc D-1)."""
+
+    def attribute(self, slice_: ResourceSlice, device: Device) -> DeviceAttribute:
+        """The attribute that the expression gives to the device. Answers may be cached per slice object.
+
+        Raises:
+            CelRuntimeError: the expression fails on this device, or gives what no attribute can hold (alloc D-4).
+            CelUnsupported: the engine cannot evaluate it on this device.
+            WorkLimitReached: the answer is not known yet, and the decision may do no more work.
+        """
+        ...
+
+
 class SelectorCompiler(Protocol):
     """Turns expressions into selectors; keeps what it compiled.
 
@@ -39,6 +53,20 @@ class SelectorCompiler(Protocol):
 
     def compile(self, expression: str, features: Features) -> Selector:
         """Compile one expression in the environment that the features give (alloc L-6).
+
+        Raises:
+            CelCompileError: it does not compile.
+            CelUnsupported: it may be valid, but this engine cannot evaluate it.
+            WorkLimitReached: it is not compiled yet, and the decision may do no more work.
+        """
+        ...
+
+
+class DerivationCompiler(Protocol):
+    """Turns expressions of derived attributes into what computes them; keeps what it compiled."""
+
+    def compile_derived(self, expression: str, features: Features) -> Derivation:
+        """Compile the expression of a derived attribute, whose result is a scalar or a list (alloc D-4).
 
         Raises:
             CelCompileError: it does not compile.

@@ -153,7 +153,7 @@ def test_compiled_expressions_are_kept_by_their_length() -> None:
     for number in range(60):
         compiler.compile(f'"{"a" * 9000}" == "{number}"', DEFAULT_1_37)
     assert len(compiler._known) < 30
-    assert compiler._text == sum(len(expression) for expression, _ in compiler._known)
+    assert compiler._text == sum(len(expression) for expression, *_ in compiler._known)
 
 
 def test_a_decision_ends_with_its_allowance_and_the_next_goes_on() -> None:
