@@ -63,13 +63,13 @@ class Checked:
         node: the expression.
         kinds: the type of each node, type parameters resolved; what stays open is `dyn`. The target of a function in a namespace
             (`optional` in `optional.of(x)`) has none: it is no value.
-        calls: for each `Call` the overloads that fit its arguments, in upstream's order: more than one when a type is known only
-            at run time. Their `name` is the full one (`optional.of`), and `method` says whether the target is an argument.
+        calls: for each `Call`, and each sort of a `SortBy`, the overloads that fit its arguments, in upstream's order: more than one
+            when a type is known only at run time. Their `name` is the full one (`optional.of`), and `method` says whether the target is an argument.
     """
 
     node: Node
     kinds: dict[Node, Kind] = field(default_factory=dict)
-    calls: dict[syntax.Call, tuple[Overload, ...]] = field(default_factory=dict)
+    calls: dict[syntax.Call | syntax.SortBy, tuple[Overload, ...]] = field(default_factory=dict)
 
     @property
     def kind(self) -> Kind:
@@ -110,7 +110,7 @@ class _Checker:
         self._bindings = Bindings()
         self._literals: list[tuple[int, Kind, Kind]] = []
         self._kinds: dict[Node, Kind] = {}
-        self._calls: dict[syntax.Call, tuple[Overload, ...]] = {}
+        self._calls: dict[syntax.Call | syntax.SortBy, tuple[Overload, ...]] = {}
         self._rules: dict[type, Callable[[Any, Scope], Kind]] = {
             syntax.Literal: self._literal,
             syntax.Ident: self._ident,
@@ -122,6 +122,7 @@ class _Checker:
             syntax.ListLiteral: self._list,
             syntax.MapLiteral: self._map,
             syntax.Fold: self._fold,
+            syntax.SortBy: self._sort_by,
             syntax.Bind: self._bind,
             syntax.OptionalMap: self._optional_map,
         }
@@ -142,6 +143,13 @@ class _Checker:
     def _fault(self, at: int, message: str) -> CelCompileError:
         return fault(self._text, at, message)
 
+    def _no_overload(
+        self, at: int, name: str, kinds: tuple[Kind, ...], *, method: bool = False
+    ) -> CelCompileError:
+        shown = [_shown(self._bindings.substitute(kind, to_dyn=True)) for kind in kinds]
+        applied = f"{shown[0]}.({', '.join(shown[1:])})" if method else f"({', '.join(shown)})"
+        return self._fault(at, f"found no matching overload for '{name}' applied to '{applied}'")
+
     def _kind(self, node: Node, scope: Scope) -> Kind:
         kind = self._bindings.substitute(self._rules[type(node)](node, scope))
         if kind.size(MAX_SIZE + 1) > MAX_SIZE:
@@ -158,13 +166,14 @@ class _Checker:
         return _LITERALS[type(node.value)]
 
     def _ident(self, node: syntax.Ident, scope: Scope) -> Kind:
-        if node.name in scope:
+        if node.name in scope and not node.name.startswith("."):
             return scope[node.name]
-        if node.name == "device":
+        name = node.name.removeprefix(".")
+        if name == "device":
             return DEVICE
-        if node.name in TYPE_IDENTIFIERS:
+        if name in TYPE_IDENTIFIERS:
             return TYPE
-        if node.name in NAMESPACES_NOT_BUILT:
+        if name in NAMESPACES_NOT_BUILT:
             raise unsupported(f"the name {node.name}")
         raise self._undeclared(node.at, node.name)
 
@@ -194,18 +203,18 @@ class _Checker:
     # calls
 
     def _call(self, node: syntax.Call, scope: Scope) -> Kind:
-        qualified = self._qualified(node, scope)
+        qualified = self._qualified(node)
         if qualified:
             return self._resolve(qualified, node, None, node.args, scope)
         if not self._functions.knows(node.function):
             self._unknown(node, scope)
         return self._resolve(node.function, node, node.target, node.args, scope)
 
-    def _qualified(self, node: syntax.Call, scope: Scope) -> str:
-        """The full name of a function in a namespace, such as `optional.of`."""
-        if not isinstance(node.target, syntax.Ident) or node.target.name in scope:
+    def _qualified(self, node: syntax.Call) -> str:
+        """The full name of a function in a namespace, such as `optional.of`; a variable of the namespace's name does not hide it."""
+        if not isinstance(node.target, syntax.Ident):
             return ""
-        name = f"{node.target.name}.{node.function}"
+        name = f"{node.target.name.removeprefix('.')}.{node.function}"
         return name if self._functions.knows(name) else ""
 
     def _unknown(self, node: syntax.Call, scope: Scope) -> None:
@@ -225,7 +234,7 @@ class _Checker:
         if result is None:
             if name in NOT_BUILT:
                 raise unsupported(f"the function {name}()")
-            raise self._fault(node.at, _no_overload(name, kinds, method=target is not None))
+            raise self._no_overload(node.at, name, kinds, method=target is not None)
         self._regex(name, nodes)
         return result
 
@@ -258,7 +267,7 @@ class _Checker:
     def _bool(self, node: Node, scope: Scope) -> None:
         kind = self._kind(node, scope)
         if not self._bindings.accepts((BOOL,), (kind,)):
-            raise self._fault(_place(node), f"expected type 'bool' but found '{_shown(kind)}'")
+            raise self._fault(syntax.place(node), f"expected type 'bool' but found '{_shown(kind)}'")
 
     def _logic(self, node: syntax.Logic, scope: Scope) -> Kind:
         for term in node.terms:
@@ -272,7 +281,7 @@ class _Checker:
     def _choice(self, kinds: tuple[Kind, ...], at: int) -> Kind:
         params = self._bindings.rename((BOOL, Kind("A"), Kind("A")))
         if not self._bindings.accepts(params, kinds):
-            raise self._fault(at, _no_overload("_?_:_", kinds, method=False))
+            raise self._no_overload(at, "_?_:_", kinds)
         return self._bindings.substitute(params[1])
 
     def _list(self, node: syntax.ListLiteral, scope: Scope) -> Kind:
@@ -287,7 +296,8 @@ class _Checker:
             return kind
         if kind.name != "optional_type":
             raise self._fault(
-                _place(node), f"expected type 'optional_type({_shown(kind)})' but found '{_shown(kind)}'"
+                syntax.place(node),
+                f"expected type 'optional_type({_shown(kind)})' but found '{_shown(kind)}'",
             )
         return kind.params[0]
 
@@ -295,7 +305,7 @@ class _Checker:
         joined: Kind | None = None
         for kind, node in zip(kinds, nodes, strict=True):
             joined = self._bindings.join(joined, kind)
-            self._literals.append((_place(node), kinds[0], kind))
+            self._literals.append((syntax.place(node), kinds[0], kind))
         return joined or self._bindings.rename((Kind("E"),))[0]
 
     def _map(self, node: syntax.MapLiteral, scope: Scope) -> Kind:
@@ -310,21 +320,66 @@ class _Checker:
         )
 
     def _fold(self, node: syntax.Fold, scope: Scope) -> Kind:
-        kind = self._kind(node.range, scope)
-        inner = {**scope, node.variable: self._element(kind, node.range)}
-        if node.macro == "map":
-            return self._mapped(node, inner)
+        first, second = self._loop_kinds(node)(self._kind(node.range, scope), node.range)
+        inner = {**scope, node.variable: first, **({node.second: second} if node.second else {})}
         if node.macro in {"all", "exists"}:
             self._bool(node.body, inner)
             return BOOL
-        body = self._kind(node.body, inner)
-        self._choice((body, INT, INT), node.at)
-        return BOOL if node.macro == "exists_one" else list_of(inner[node.variable])
+        if node.macro == "exists_one":
+            self._choice((self._kind(node.body, inner), INT, INT), node.at)
+            return BOOL
+        return self._gathered(node, inner)
 
-    def _mapped(self, node: syntax.Fold, inner: Scope) -> Kind:
-        if node.where is not None:
-            self._choice((self._kind(node.where, inner), INT, INT), node.at)
-        return list_of(self._kind(node.body, inner))
+    def _gathered(self, node: syntax.Fold, inner: Scope) -> Kind:
+        """The list or map that a macro gathers. Its predicate is the condition of a choice in cel-go, and complained about as such."""
+        where = node.body if node.macro == "filter" else node.where
+        chosen = self._kind(where, inner) if where is not None else None
+        gathered, step = self._step(node, inner)
+        if chosen is not None:
+            self._choice((chosen, step, gathered), node.at)
+        return self._bindings.substitute(gathered)
+
+    def _step(self, node: syntax.Fold, inner: Scope) -> tuple[Kind, Kind]:
+        """The types of what is gathered so far and of what it becomes with one more."""
+        if node.macro in {"transformMap", "transformMapEntry"}:
+            return self._map_step(node, inner)
+        one = inner[node.variable] if node.macro == "filter" else self._kind(node.body, inner)
+        (gathered,) = self._bindings.rename((list_of(Kind("E")),))
+        (wanted,) = self._bindings.rename((list_of(Kind("A")),))
+        self._bindings.accepts((wanted, wanted), (gathered, list_of(one)))
+        return gathered, self._bindings.substitute(wanted)
+
+    def _map_step(self, node: syntax.Fold, inner: Scope) -> tuple[Kind, Kind]:
+        body = self._kind(node.body, inner)
+        (gathered,) = self._bindings.rename((map_of(Kind("K"), Kind("V")),))
+        wanted, key, value = self._bindings.rename((map_of(Kind("K"), Kind("V")), Kind("K"), Kind("V")))
+        is_entry = node.macro == "transformMapEntry"
+        params = (wanted, wanted) if is_entry else (wanted, key, value)
+        kinds = (gathered, body) if is_entry else (gathered, inner[node.variable], body)
+        if not self._bindings.accepts(params, kinds):
+            raise self._no_overload(node.at, "cel.@mapInsert", kinds)
+        return gathered, self._bindings.substitute(wanted)
+
+    def _loop_kinds(self, node: syntax.Fold) -> Callable[[Kind, Node], tuple[Kind, Kind]]:
+        return self._pair if node.second else lambda kind, range_: (self._element(kind, range_), DYN)
+
+    def _pair(self, kind: Kind, range_: Node) -> tuple[Kind, Kind]:
+        """Index and element, or key and value."""
+        if kind.name == "map":
+            return kind.params[0], kind.params[1]
+        element = self._element(kind, range_)
+        return INT if kind.name == "list" else DYN, element
+
+    def _sort_by(self, node: syntax.SortBy, scope: Scope) -> Kind:
+        kind = self._kind(node.range, scope)
+        key = self._kind(node.key, {**scope, node.variable: self._element(kind, node)})
+        kinds = (kind, list_of(key))
+        result, self._calls[node] = self._match(
+            self._functions.of("@sortByAssociatedKeys", method=True), kinds
+        )
+        if result is None:
+            raise self._no_overload(node.at, "@sortByAssociatedKeys", kinds, method=True)
+        return result
 
     def _element(self, kind: Kind, range_: Node) -> Kind:
         if kind.name in {"list", "map"}:
@@ -333,7 +388,7 @@ class _Checker:
             self._bindings.accepts((kind,), (DYN,))
             return DYN
         raise self._fault(
-            _place(range_),
+            syntax.place(range_),
             f"expression of type '{_shown(kind)}' cannot be range of a comprehension (must be list, map, or dynamic)",
         )
 
@@ -344,22 +399,12 @@ class _Checker:
         kind = self._kind(node.operand, scope)
         wanted, inner = self._bindings.rename((optional_of(Kind("A")), Kind("A")))
         if not self._bindings.accepts((wanted,), (kind,)):
-            raise self._fault(node.at, _no_overload("hasValue", (kind,), method=True))
+            raise self._no_overload(node.at, "hasValue", (kind,), method=True)
         body = self._kind(node.body, {**scope, node.variable: self._bindings.substitute(inner)})
         if not node.flat:
             return optional_of(body)
         return self._choice((BOOL, body, *self._bindings.rename((optional_of(Kind("A")),))), node.at)
 
 
-def _place(node: Node) -> int:
-    return node.at[0] if isinstance(node.at, tuple) else node.at
-
-
 def _shown(kind: Kind) -> str:
     return str(kind).replace("google.protobuf.Any", "any")
-
-
-def _no_overload(name: str, kinds: tuple[Kind, ...], *, method: bool) -> str:
-    shown = [_shown(kind) for kind in kinds]
-    applied = f"{shown[0]}.({', '.join(shown[1:])})" if method else f"({', '.join(shown)})"
-    return f"found no matching overload for '{name}' applied to '{applied}'"

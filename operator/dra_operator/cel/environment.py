@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from .functions import INCLUDES, STANDARD
 from .kinds import ANY, BOOL, DYN, QUANTITY, STRING, Kind, map_of
 from .kubernetes import KUBERNETES
+from .lists import LISTS
 from .strings import STRINGS
 
 if TYPE_CHECKING:
@@ -44,8 +45,7 @@ NOT_BUILT: Final = frozenset(
         "getHost", "getHostname", "getHours", "getMilliseconds", "getMinutes", "getMonth", "getPort", "getQuery",
         "getScheme", "getSeconds", "ip", "isCIDR", "isCanonical", "isGlobalUnicast", "isIP", "isLinkLocalMulticast",
         "isLinkLocalUnicast", "isLoopback", "isSorted", "isURL", "isUnspecified", "masked", "max", "min",
-        "prefixLength", "quote", "range", "reverse", "slice", "sort", "sortBy", "sum", "timestamp", "transformList",
-        "transformMap", "transformMapEntry", "unwrap", "unwrapOpt", "url", "validate",
+        "prefixLength", "quote", "range", "reverse", "slice", "sort", "sum", "timestamp", "unwrap", "unwrapOpt", "url", "validate",
     }
 )  # fmt: skip
 """Functions that upstream's environment has and this engine has not: refused as unsupported, not as undeclared."""
@@ -78,7 +78,7 @@ def _environment(attribute: Kind, *, multiple: bool, includes: bool) -> Environm
     }
     if multiple:
         fields["allowMultipleAllocations"] = BOOL
-    libraries = (STRINGS, KUBERNETES, INCLUDES) if includes else (STRINGS, KUBERNETES)
+    libraries = (STRINGS, LISTS, KUBERNETES, *((INCLUDES,) if includes else ()))
     return Environment(attribute, fields, STANDARD.merged(*libraries))
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dra_operator.errors import CelCompileError, CelRuntimeError, CelUnsupported
 
 from . import syntax
-from .functions import MISSING, item, lookup, missing_key
+from .functions import MISSING, item, lookup, missing_key, shown_key
 from .parser import unsupported
 from .values import (
     NONE,
@@ -64,6 +64,7 @@ _GO_NAMES: Final = {
     "bytes": "types.Bytes",
     "null_type": "types.Null",
     "optional_type": "*types.Optional",
+    "type": "*types.Type",
     "kubernetes.Quantity": "cel.Quantity",
     "kubernetes.Semver": "cel.Semver",
 }
@@ -159,6 +160,7 @@ class _Planner:
             syntax.ListLiteral: self._list,
             syntax.MapLiteral: self._map,
             syntax.Fold: self._fold,
+            syntax.SortBy: self._sort_by,
             syntax.Bind: self._bind,
             syntax.OptionalMap: self._optional_map,
         }
@@ -172,11 +174,12 @@ class _Planner:
         return slot, {**scope, name: slot}
 
     def _ident(self, node: syntax.Ident, scope: Slots) -> Run:
-        if node.name in scope:
+        if node.name in scope and not node.name.startswith("."):
             return _variable(scope[node.name])
-        if node.name == "device":
+        name = node.name.removeprefix(".")
+        if name == "device":
             return lambda frame: frame.device
-        return _Constant(TypeName(node.name))
+        return _Constant(TypeName(name))
 
     def _select(self, node: syntax.Select, scope: Slots) -> Run:
         operand, field = self.plan(node.operand, scope), node.field
@@ -192,8 +195,8 @@ class _Planner:
         if node.function in {"or", "orValue"} and node.target is not None and len(node.args) == 1:
             return self._lazy(node, scope)
         name, target = node.function, node.target
-        if isinstance(target, syntax.Ident) and target.name not in scope:
-            qualified = f"{target.name}.{name}"
+        if isinstance(target, syntax.Ident):
+            qualified = f"{target.name.removeprefix('.')}.{name}"
             name, target = (qualified, None) if self._functions.knows(qualified) else (name, target)
         nodes = node.args if target is None else (target, *node.args)
         arguments = tuple(self.plan(argument, scope) for argument in nodes)
@@ -275,10 +278,28 @@ class _Planner:
     def _fold(self, node: syntax.Fold, scope: Slots) -> Run:
         range_ = self.plan(node.range, scope)
         slot, inner = self._declare(node.variable, scope)
+        second, inner = self._declare(node.second, inner) if node.second else (None, inner)
         body = self.plan(node.body, inner)
         where = self.plan(node.where, inner) if node.where is not None else None
         work = _size(node.body) + (_size(node.where) if node.where is not None else 0) + 4
-        return _FOLDS[node.macro](_Loop(range_, slot, work), body, where)
+        return _FOLDS[node.macro](_Loop(range_, slot, work, second), body, where)
+
+    def _sort_by(self, node: syntax.SortBy, scope: Slots) -> Run:
+        range_ = self.plan(node.range, scope)
+        slot, inner = self._declare(node.variable, scope)
+        key = self.plan(node.key, inner)
+        work = _size(node.key) + 4
+        sort = _Dispatch(
+            "@sortByAssociatedKeys", self._functions.of("@sortByAssociatedKeys", method=True), ()
+        )
+
+        def run(frame: Frame) -> Any:
+            items = range_(frame)
+            loop = _Loop(_Constant(items), slot, work)
+            keys = tuple([key(frame) for _ in loop.elements(frame)])
+            return sort.apply(frame, [items, keys])
+
+        return run
 
     def _bind(self, node: syntax.Bind, scope: Slots) -> Run:
         value = self.plan(node.value, scope)
@@ -331,7 +352,7 @@ def _nodes(value: Any) -> list[Node]:
 _NODE_TYPES: Final = frozenset(
     {
         syntax.Literal, syntax.Ident, syntax.Select, syntax.Has, syntax.Call, syntax.Logic, syntax.Conditional,
-        syntax.ListLiteral, syntax.MapLiteral, syntax.Fold, syntax.Bind, syntax.OptionalMap,
+        syntax.ListLiteral, syntax.MapLiteral, syntax.Fold, syntax.SortBy, syntax.Bind, syntax.OptionalMap,
     }
 )  # fmt: skip
 
@@ -401,7 +422,10 @@ class _Dispatch:
         self._known: dict[tuple[type, ...], _Chosen] = {}
 
     def __call__(self, frame: Frame) -> Any:
-        values = [run(frame) for run in self.arguments]
+        return self.apply(frame, [run(frame) for run in self.arguments])
+
+    def apply(self, frame: Frame, values: list[Any]) -> Any:
+        """The call with these arguments."""
         types = tuple(map(type, values))
         chosen = self._known.get(types)
         if chosen is None:
@@ -493,18 +517,29 @@ def _logic(terms: tuple[Run, ...], *, decisive: bool) -> Run:
 
 @dataclass(frozen=True, slots=True)
 class _Loop:
-    """Runs a body for each element of a list or key of a map."""
+    """Runs a body for each element of a list or key of a map; with a second variable, for each index and element or key and value."""
 
     range: Run
     slot: int
     work: int
+    second: int | None = None
 
     def elements(self, frame: Frame) -> Iterable[Any]:
         """Puts one element after the other into the variable's slot."""
+        if self.second is not None:
+            yield from self._pairs(frame, self.second)
+            return
         for element in _iterable(self.range(frame)):
             frame.spend(self.work)
             frame.slots[self.slot] = element
             yield element
+
+    def _pairs(self, frame: Frame, second: int) -> Iterable[Any]:
+        for first, value in _iterable_pairs(self.range(frame)):
+            frame.spend(self.work)
+            frame.slots[self.slot] = first
+            frame.slots[second] = value
+            yield first
 
 
 def _iterable(value: Any) -> Iterable[Any]:
@@ -512,8 +547,20 @@ def _iterable(value: Any) -> Iterable[Any]:
         return value
     if isinstance(value, dict | DomainMap):
         return [from_key(key) for key in value]
+    raise CelRuntimeError(f"got '{_go_name(value)}', expected iterable type")
+
+
+def _iterable_pairs(value: Any) -> Iterable[tuple[Any, Any]]:
+    if isinstance(value, tuple):
+        return enumerate(value)
+    if isinstance(value, dict | DomainMap):
+        return [(from_key(key), member) for key, member in value.items()]
+    raise CelRuntimeError(f"unsupported comprehension range type: {_go_name(value)}")
+
+
+def _go_name(value: Any) -> str:
     name = type_name(value)
-    raise CelRuntimeError(f"got '{_GO_NAMES.get(name, name)}', expected iterable type")
+    return _GO_NAMES.get(name, name)
 
 
 def _truth(value: Any) -> bool:
@@ -545,18 +592,87 @@ def _quantifier(*, decisive: bool) -> Callable[[_Loop, Run, Run | None], Run]:
     return build
 
 
+def _gather(loop: _Loop, frame: Frame, where: Run | None, body: Run, add: Callable[[Any, Any], None]) -> None:
+    """Adds the body's value for each element that the predicate chooses.
+
+    In cel-go a failure makes the result an error, but the loop goes on: a predicate that fails later takes its place, a body does not.
+    """
+    failed: CelRuntimeError | None = None
+    for first in loop.elements(frame):
+        try:
+            chosen = where is None or _truth(where(frame))
+        except CelRuntimeError as error:
+            failed = error
+            continue
+        if not chosen:
+            continue
+        try:
+            value = body(frame)
+            if failed is None:
+                add(first, value)
+        except CelRuntimeError as error:
+            failed = failed or error
+    if failed is not None:
+        raise failed
+
+
 def _exists_one(loop: _Loop, body: Run, _: Run | None) -> Run:
-    return lambda frame: sum(_truth(body(frame)) for _ in loop.elements(frame)) == 1
+    def run(frame: Frame) -> bool:
+        found: list[Any] = []
+        _gather(loop, frame, body, _Constant(1), lambda _, value: found.append(value))
+        return len(found) == 1
+
+    return run
 
 
 def _filter(loop: _Loop, body: Run, _: Run | None) -> Run:
-    return lambda frame: tuple([element for element in loop.elements(frame) if _truth(body(frame))])
+    def run(frame: Frame) -> tuple[Any, ...]:
+        found: list[Any] = []
+        _gather(loop, frame, body, _Constant(None), lambda element, _: found.append(element))
+        return tuple(found)
+
+    return run
 
 
 def _map(loop: _Loop, body: Run, where: Run | None) -> Run:
-    if where is None:
-        return lambda frame: tuple([body(frame) for _ in loop.elements(frame)])
-    return lambda frame: tuple([body(frame) for _ in loop.elements(frame) if _truth(where(frame))])
+    def run(frame: Frame) -> tuple[Any, ...]:
+        made: list[Any] = []
+        _gather(loop, frame, where, body, lambda _, value: made.append(value))
+        return tuple(made)
+
+    return run
+
+
+def _insert(entries: dict[Any, Any], shown: Any, value: Any) -> None:
+    key = to_key(shown)
+    if key in entries:
+        raise CelRuntimeError(f"insert failed: key {shown_key(shown)} already exists")
+    entries[key] = value
+
+
+def _transform_map(loop: _Loop, body: Run, where: Run | None) -> Run:
+    def run(frame: Frame) -> dict[Any, Any]:
+        made: dict[Any, Any] = {}
+        _gather(loop, frame, where, body, lambda first, value: _insert(made, first, value))
+        return made
+
+    return run
+
+
+def _transform_map_entry(loop: _Loop, body: Run, where: Run | None) -> Run:
+    def run(frame: Frame) -> dict[Any, Any]:
+        made: dict[Any, Any] = {}
+
+        def add(_: Any, entries: Any) -> None:
+            if not isinstance(entries, dict):
+                raise CelRuntimeError("no such overload: cel.@mapInsert(map, " + type_name(entries) + ")")
+            for key, value in entries.items():
+                _insert(made, from_key(key), value)
+
+        _gather(loop, frame, where, body, add)
+        return made
+
+    return run
 
 
 _FOLDS: Final[dict[str, Callable[[_Loop, Run, Run | None], Run]]] = {
@@ -565,4 +681,7 @@ _FOLDS: Final[dict[str, Callable[[_Loop, Run, Run | None], Run]]] = {
     "exists_one": _exists_one,
     "filter": _filter,
     "map": _map,
+    "transformList": _map,
+    "transformMap": _transform_map,
+    "transformMapEntry": _transform_map_entry,
 }

@@ -265,8 +265,12 @@ def in_map(key: Any, entries: dict[Any, Any]) -> bool:
 
 def missing_key(key: Any) -> CelRuntimeError:
     """The error of a lookup that finds nothing."""
-    shown = str(key).lower() if isinstance(key, bool) else key
-    return CelRuntimeError(f"no such key: {shown}")
+    return CelRuntimeError(f"no such key: {shown_key(key)}")
+
+
+def shown_key(key: Any) -> str:
+    """A key as errors print it."""
+    return str(key).lower() if isinstance(key, bool) else str(key)
 
 
 @STANDARD.define("_[_](list(A), int) -> A", "_[_](map(A, B), A) -> B")

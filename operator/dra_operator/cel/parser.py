@@ -1,6 +1,6 @@
 """Expression text to syntax tree: cel-python's parser does the parsing, this module the rest.
 
-Called by the cache when it compiles. Macros are expanded here (alloc L-6; CEL language definition, "Macros").
+Called by the cache when it compiles. Macros are expanded on the way (`macros.py`, alloc L-6).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dra_operator.errors import CelCompileError, CelUnsupported
 from . import syntax
 from .grammar import parser
 from .literals import CONSTANTS
+from .macros import Expansion, expand
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,10 +52,6 @@ _BINARY: Final = {
     "multiplication_div": "_/_",
     "multiplication_mod": "_%_",
 }
-_FOLDS: Final = {"all": "all", "exists": "exists", "exists_one": "exists_one", "existsOne": "exists_one"}
-_TWO_VARIABLES: Final = frozenset(
-    {"all", "exists", "exists_one", "existsOne", "transformList", "transformMap"}
-)
 
 
 def fault(text: str, at: int, message: str) -> CelCompileError:
@@ -103,13 +100,6 @@ def _start(tree: lark.Token | Branch) -> int:
     while isinstance(tree, lark.Tree):
         tree = tree.children[0]
     return tree.start_pos or 0
-
-
-def _plain_name(tree: lark.Token | Branch) -> str:
-    """The name that a branch consists of, or nothing."""
-    while isinstance(tree, lark.Tree) and len(tree.children) == 1:
-        tree = tree.children[0]
-    return str(tree) if isinstance(tree, lark.Token) and tree.type == "IDENT" else ""
 
 
 def _is(child: lark.Token | Branch, value: str) -> bool:
@@ -231,7 +221,7 @@ class _Reader:
         name = self._name(children[-1])
         if name in RESERVED:
             raise self._fault(_start(children[0]), f"reserved identifier: {name}")
-        return syntax.Ident(name, _start(children[0]))
+        return syntax.Ident("".join(map(str, children)), _start(children[-1]))
 
     def _list(self, children: Children) -> Node:
         items, optional = self._inits(children)
@@ -251,53 +241,16 @@ class _Reader:
         opening = next(number for number, child in enumerate(children) if _is(child, "("))
         name, at = self._name(children[opening - 1]), _start(children[opening])
         arguments = self._arguments(children)
-        if name == "has" and opening == 1:
-            return self._has(arguments, at)
-        return syntax.Call(name, None, tuple(map(self.node, arguments)), at)
-
-    def _has(self, arguments: tuple[Branch, ...], at: int) -> Node:
-        selected = self.node(arguments[0]) if len(arguments) == 1 else None
-        if not isinstance(selected, syntax.Select) or selected.optional:
-            raise self._fault(at, "invalid argument to has() macro")
-        return syntax.Has(selected.operand, selected.field, at)
+        if opening != 1:
+            return syntax.Call(name, None, tuple(map(self.node, arguments)), at)
+        return self._expanded(name, None, arguments, at)
 
     def _method(self, children: Children) -> Node:
         name, at = self._name(children[2]), _start(children[3])
         arguments = self._arguments(children[3:])
-        expanded = self._macro(name, children[0], arguments, at)
-        return expanded or syntax.Call(name, self.node(children[0]), tuple(map(self.node, arguments)), at)
+        return self._expanded(name, self.node(children[0]), arguments, at)
 
-    def _macro(
-        self, name: str, target: lark.Token | Branch, arguments: tuple[Branch, ...], at: int
-    ) -> Node | None:
-        count = len(arguments)
-        if name in _FOLDS and count == 2:  # noqa: PLR2004 -- a variable and a predicate
-            return self._fold(_FOLDS[name], target, arguments, at)
-        if name in {"map", "filter"} and count == 2:  # noqa: PLR2004 -- a variable and a body
-            return self._fold(name, target, arguments, at)
-        if name == "map" and count == 3:  # noqa: PLR2004 -- a variable, a predicate and a body
-            return self._fold(name, target, arguments, at)
-        if name in {"optMap", "optFlatMap"} and count == 2:  # noqa: PLR2004 -- a variable and a body
-            variable = self._variable(arguments[0])
-            return syntax.OptionalMap(
-                self.node(target), variable, self.node(arguments[1]), at, flat=name == "optFlatMap"
-            )
-        if name == "bind" and count == 3 and _plain_name(target) == "cel":  # noqa: PLR2004 -- a variable, a value, a body
-            return syntax.Bind(
-                self._variable(arguments[0]), self.node(arguments[1]), self.node(arguments[2]), at
-            )
-        if (name in _TWO_VARIABLES and count in {3, 4}) or name in {"transformMapEntry", "sortBy"}:
-            raise unsupported(f"the macro {name}() with {count} arguments")
-        return None
-
-    def _fold(self, name: str, target: lark.Token | Branch, arguments: tuple[Branch, ...], at: int) -> Node:
-        where = self.node(arguments[1]) if len(arguments) == 3 else None  # noqa: PLR2004 -- map with a predicate
-        return syntax.Fold(
-            name, self.node(target), self._variable(arguments[0]), self.node(arguments[-1]), at, where
-        )
-
-    def _variable(self, argument: Branch) -> str:
-        name = _plain_name(argument)
-        if not name or name in RESERVED | KEYWORDS:
-            raise self._fault(_start(argument), "argument must be a simple name")
-        return name
+    def _expanded(self, name: str, target: Node | None, arguments: tuple[Branch, ...], at: int) -> Node:
+        nodes = tuple(map(self.node, arguments))
+        expanded = expand(Expansion(name, target, nodes, at, self._fault))
+        return expanded or syntax.Call(name, target, nodes, at)

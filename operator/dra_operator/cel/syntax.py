@@ -1,6 +1,6 @@
 """The syntax tree of an expression: what the parser makes, the checker annotates and the evaluator compiles.
 
-Macros are expanded by the parser into `Has`, `Fold` and `Bind`, so that later stages see no macro names. Positions are
+Macros are expanded (`macros.py`) into `Has`, `Fold`, `SortBy`, `Bind` and `OptionalMap`, so that later stages see no macro names. Positions are
 character offsets into the expression, as upstream's messages print them.
 """
 
@@ -20,7 +20,7 @@ class Literal:
 
 @dataclass(eq=False, slots=True)
 class Ident:
-    """A name."""
+    """A name; one with a dot before it is never a variable of a macro."""
 
     name: str
     at: int
@@ -94,10 +94,11 @@ class MapLiteral:
 
 @dataclass(eq=False, slots=True)
 class Fold:
-    """A comprehension macro over a list or map: all, exists, exists_one, map, filter.
+    """A comprehension macro over a list or map: all, exists, exists_one, map, filter, transformList, transformMap, transformMapEntry.
 
-    `keys` is the variable of one-variable forms (the element, or the key of a map). `body` is the predicate, or what `map`
-    puts into the new list; `where` is the predicate of `map` with three arguments.
+    `variable` is the element of a list or the key of a map; with a `second` variable it is the index or the key, and the second one
+    the element or the value. `body` is the predicate, or what is put into the new list or map; `where` is the predicate of
+    `map` and the transforms when they have one.
     """
 
     macro: str
@@ -106,6 +107,17 @@ class Fold:
     body: Node
     at: int
     where: Node | None = None
+    second: str = ""
+
+
+@dataclass(eq=False, slots=True)
+class SortBy:
+    """`range.sortBy(variable, key)`: in cel-go a binding of the range, `map(variable, key)` over it, and a sort by the result."""
+
+    range: Node
+    variable: str
+    key: Node
+    at: int
 
 
 @dataclass(eq=False, slots=True)
@@ -140,6 +152,12 @@ Node: TypeAlias = (
     | ListLiteral
     | MapLiteral
     | Fold
+    | SortBy
     | Bind
     | OptionalMap
 )
+
+
+def place(node: Node) -> int:
+    """Where messages point to."""
+    return node.at[0] if isinstance(node.at, tuple) else node.at

@@ -46,7 +46,7 @@ TRUE = [
     '"a" in {"a": 1} && !(true in {dyn(1): 1})',
     # comprehensions
     "[1, 2, 3].exists(x, x > 2) && [1, 2, 3].all(x, x > 0)",
-    "[1, 2, 3].exists_one(x, x > 2) && [1, 2].existsOne(x, x == 1)",
+    "[1, 2, 3].exists_one(x, x > 2) && [1, 2].existsOne(i, x, x == 1)",
     "[1, 2, 3].map(x, x * 2) == [2, 4, 6]",
     "[1, 2, 3].map(x, x > 1, x * 2) == [4, 6]",
     "[1, 2, 3].filter(x, x > 1) == [2, 3]",
@@ -155,7 +155,6 @@ UNSUPPORTED = [
     'ip("127.0.0.1").family() == 4',
     "sets.contains([1], [1])",
     "[3, 1].sort() == [1, 3]",
-    "[1, 2].exists(i, v, i == v)",
     '"%s".format(["a"]) == "a"',
     "google.protobuf.Any{} == dyn(1)",
     "[device] == [device]",
