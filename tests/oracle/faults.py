@@ -1,0 +1,45 @@
+"""Differences that are upstream's faults: what we do otherwise on purpose, by name, with the reason. Data alone."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from .differences import Difference
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault of upstream.
+
+    Attributes:
+        name: what the report calls it.
+        reason: what upstream does, and why we do not.
+        kinds: of differences that it explains.
+        expression: searched in the expression.
+        error: searched in upstream's error.
+    """
+
+    name: str
+    reason: str
+    kinds: frozenset[str]
+    expression: str = ""
+    error: str = ""
+
+    def explains(self, difference: Difference) -> bool:
+        """Whether it explains the difference."""
+        return (
+            difference.kind in self.kinds
+            and re.search(self.expression, difference.question["expression"]) is not None
+            and re.search(self.error, difference.theirs.get("error", "")) is not None
+        )
+
+
+FAULTS: Final[tuple[Fault, ...]] = ()
+
+
+def explained(difference: Difference) -> Fault | None:
+    """The fault that explains a difference."""
+    return next((fault for fault in FAULTS if fault.explains(difference)), None)

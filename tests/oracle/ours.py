@@ -1,0 +1,101 @@
+"""Asks our engine what `upstream` asks upstream's, and answers in the same form: the fields of README.md.
+
+It goes through the compiler that the product uses. What upstream has no word for: outcome `unsupported` (the engine says that it cannot tell) and
+`crash` (an exception that nobody may see).
+"""
+
+from __future__ import annotations
+
+import traceback
+from typing import TYPE_CHECKING, Any, Final
+
+from dra_operator.cel import CelPythonCompiler
+from dra_operator.cel.cache import HINT
+from dra_operator.cel.environment import new_expressions, stored_expressions
+from dra_operator.errors import CelCompileError, CelError, CelRuntimeError, CelUnsupported
+from dra_operator.features import Features
+from dra_operator.model import ResourceSlice, from_object, to_object
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dra_operator.model import DeviceAttribute
+
+Json = dict[str, Any]
+
+OUTCOMES: Final[dict[type[CelError], str]] = {
+    CelUnsupported: "unsupported",
+    CelCompileError: "compile-error",
+    CelRuntimeError: "runtime-error",
+}
+
+
+def slice_of(device: Json) -> ResourceSlice:
+    """A slice with that device alone."""
+    fields = {key: value for key, value in device.items() if key != "driver"}
+    spec = {"driver": device.get("driver", ""), "devices": [{"name": "device", **fields}]}
+    return from_object(ResourceSlice, {"metadata": {"name": "slice"}, "spec": spec})
+
+
+class Ours:
+    """Our engine. Slices are kept by the identity of the question's devices, as long as this object."""
+
+    def __init__(self) -> None:
+        self._compilers = {
+            "StoredExpressions": CelPythonCompiler(lambda _: stored_expressions()),
+            "NewExpressions": CelPythonCompiler(new_expressions),
+        }
+        self._slices: dict[int, tuple[Json, ResourceSlice]] = {}
+
+    def answer(self, question: Json) -> Json:
+        """Our answer to a question."""
+        try:
+            evaluate, said = self._compiled(question)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
+            return _failure(error)
+        if device := question.get("device"):
+            said |= _evaluated(evaluate, self._slice(device))
+        if devices := question.get("devices"):
+            said["results"] = [_evaluated(evaluate, self._slice(each)) for each in devices]
+        return said
+
+    def _compiled(self, question: Json) -> tuple[Callable[[ResourceSlice], Json], Json]:
+        gates = question.get("features", {})
+        features = Features(
+            consumable_capacity=gates.get("ConsumableCapacity", False),
+            list_type_attributes=gates.get("ListTypeAttributes", False),
+        )
+        compiler = self._compilers[question.get("env", "StoredExpressions")]
+        if question.get("derived"):
+            derivation = compiler.compile_derived(question["expression"], features)
+            return lambda slice_: {
+                "attribute": _attribute(derivation.attribute(slice_, slice_.spec.devices[0]))
+            }, {"outcome": "ok"}
+        selector = compiler.compile(question["expression"], features)
+        return lambda slice_: {"match": selector.matches(slice_, slice_.spec.devices[0])}, {"outcome": "ok"}
+
+    def _slice(self, device: Json) -> ResourceSlice:
+        found = self._slices.get(id(device))
+        if found is None:
+            found = self._slices[id(device)] = (device, slice_of(device))
+        return found[1]
+
+
+def _evaluated(evaluate: Callable[[ResourceSlice], Json], slice_: ResourceSlice) -> Json:
+    try:
+        return {"outcome": "ok", **evaluate(slice_)}
+    except Exception as error:  # noqa: BLE001 - as above
+        return _failure(error)
+
+
+def _attribute(attribute: DeviceAttribute) -> Json:
+    """As JSON; Go leaves empty lists out."""
+    return {name: value for name, value in to_object(attribute).items() if value != []}
+
+
+def _failure(error: Exception) -> Json:
+    outcome = OUTCOMES.get(type(error)) if isinstance(error, CelError) else None
+    if outcome is None:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        return {"outcome": "crash", "error": f"{error!r} in {where.name}"}
+    return {"outcome": outcome, "error": str(error).removesuffix(HINT)}
