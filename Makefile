@@ -45,7 +45,7 @@ type: setup ## mypy, strict
 test: lint type ## lint, types, layers, unit, properties, conformance (own cases), scenarios, contract on the embedded server
 	$(BIN)/pytest tests/unit tests/properties tests/conformance tests/scenarios tests/contract tests/bench tests/docs
 
-conformance: setup ## allocator cases as data: make conformance CASES="FILE.jsonl[.gz] …"
+conformance: setup ## cases as data: allocator, CEL, quantities: make conformance CASES="FILE.jsonl[.gz] …"
 	$(BIN)/python -m tests.conformance $(CASES)
 
 e2e: setup ## contract suite and end-to-end tier on a real control plane (builds it once); KEEP=1 leaves one up to look at

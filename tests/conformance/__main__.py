@@ -1,6 +1,6 @@
-"""`python -m tests.conformance FILE.jsonl[.gz] …`: allocator cases as data, answered in upstream 0.37's way.
+"""`python -m tests.conformance FILE.jsonl[.gz] …`: cases as data, answered in upstream 0.37's way: of the allocator, CEL, quantities.
 
-A line for each failing case; at the end the features that skipped cases need, and `N passed, M failed, K skipped`. Exit status 1 on
+A line for each failing case; at the end what skipped cases need, and `N passed, M failed, K skipped`. Exit status 1 on
 failures or when nothing ran.
 """
 
@@ -11,10 +11,8 @@ from pathlib import Path
 
 import click
 
-from dra_operator.cel import default_compiler
-
-from .problems import UnknownCase, read_cases
-from .running import Tally, run
+from .lines import Judge
+from .problems import UnknownCase, read_lines
 
 
 @click.command(help=__doc__)
@@ -29,21 +27,16 @@ from .running import Tally, run
 )
 def main(files: tuple[Path, ...], max_steps: int | None) -> None:
     """Run the cases of all files."""
-    compiler = default_compiler()
-    total = Tally()
+    judge = Judge(click.echo, max_steps)
     for path in files:
-        try:
-            cases = list(read_cases(path))
-        except UnknownCase as error:
-            raise click.ClickException(f"{path}: {error}") from error
-        tally = run(cases, compiler, click.echo, max_steps)
-        total.passed += tally.passed
-        total.failed += tally.failed
-        total.skipped += tally.skipped
-        total.needs |= tally.needs
-    for line in total.lines():
+        for name, raw in read_lines(path):
+            try:
+                judge.take(name, raw)
+            except UnknownCase as error:
+                raise click.ClickException(f"{path}: {error}") from error
+    for line in judge.tally.lines():
         click.echo(line)
-    sys.exit(1 if total.failed or not total.passed else 0)
+    sys.exit(1 if judge.tally.failed or not judge.tally.passed else 0)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Reading conformance files: a line is a problem for the allocator and what upstream, or the case's author, says about it.
 
 Used by the runner and by the tests. Kinds of lines: upstream's table and own cases (`expect`), recorded answers (`problem`, `result`), hard
-problems (`problem`, `known`, `upstream`). Other files have runners of their own.
+problems (`problem`, `known`, `upstream`). Lines about CEL and quantities are judged elsewhere (`lines.py`).
 """
 
 from __future__ import annotations
@@ -87,19 +87,29 @@ class Case:
     steps: int = 0
 
 
+def read_lines(path: Path) -> Iterator[tuple[str, Json]]:
+    """All lines of a file, each with a name: JSON Lines, optionally gzipped, or one JSON object (`hard/*.json`)."""
+    with (
+        gzip.open(path, "rt", encoding="utf-8")
+        if path.suffix == ".gz"
+        else path.open(encoding="utf-8") as lines
+    ):
+        if path.suffix == ".json":
+            yield path.stem, json.load(lines)
+            return
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                yield f"{path.name}:{number}", json.loads(line)
+
+
 def read_cases(path: Path) -> Iterator[Case]:
-    """All cases of a file: JSON Lines, optionally gzipped, or one JSON object (`hard/*.json`).
+    """All cases of a file.
 
     Raises:
         UnknownCase: a line is something else.
     """
-    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
-        if path.suffix == ".json":
-            yield decode_case(json.load(lines), path.stem)
-            return
-        for number, line in enumerate(lines, start=1):
-            if line.strip():
-                yield decode_case(json.loads(line), f"{path.name}:{number}")
+    for name, raw in read_lines(path):
+        yield decode_case(raw, name)
 
 
 def decode_case(raw: Json, name: str) -> Case:

@@ -82,6 +82,17 @@ class Tally:
     skipped: int = 0
     needs: set[str] = field(default_factory=set)
 
+    def add(self, name: str, found: Verdict, say: Callable[[str], object]) -> None:
+        """Count a case; a line for one that fails."""
+        if found.needs:
+            self.skipped += 1
+            self.needs |= found.needs
+        elif found.difference:
+            self.failed += 1
+            say(f"FAIL {name}: {found.difference}")
+        else:
+            self.passed += 1
+
     def lines(self) -> list[str]:
         """The end of the report."""
         needed = [f"skipped cases need: {', '.join(sorted(self.needs))}"] if self.needs else []
@@ -132,15 +143,7 @@ def run(
     """Run cases as upstream 0.37 would answer them; one line for each that fails."""
     tally = Tally()
     for case in cases:
-        found = verdict(case, compiler, max_steps)
-        if found.needs:
-            tally.skipped += 1
-            tally.needs |= found.needs
-        elif found.difference:
-            tally.failed += 1
-            say(f"FAIL {case.id}: {found.difference}")
-        else:
-            tally.passed += 1
+        tally.add(case.id, verdict(case, compiler, max_steps), say)
     return tally
 
 

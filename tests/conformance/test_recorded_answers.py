@@ -1,4 +1,4 @@
-"""The tools that compare CEL and quantities with recorded answers tell right from wrong from unsupported."""
+"""The tools that compare CEL, hints and quantities with recorded answers tell right from wrong from unsupported."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ import gzip
 import json
 from typing import TYPE_CHECKING, Any
 
-from tests.conformance import cel, quantities
+import pytest
+from click.testing import CliRunner
+
+from dra_operator.cel.cache import HINT
+from tests.conformance import cel
+from tests.conformance.__main__ import main
+from tests.oracle.ours import Ours
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
-
 GATES = {"ConsumableCapacity": True, "ListTypeAttributes": True}
 DEVICE = {"driver": "d", "attributes": {"i": {"int": 3}}}
+BEYOND_OUR_MEANS = f'"a".matches("{"(x{1,1000}y)" * 800}")'
 ERROR = {
     "outcome": "compile-error",
     "error": "compilation failed: ERROR: <input>:1:1: undeclared reference to 'x'",
@@ -32,15 +37,21 @@ def written(path: Path, *cases: dict[str, Any]) -> str:
     return str(path)
 
 
+def judged(folder: Path, *cases: dict[str, Any]) -> tuple[int, list[str]]:
+    """Exit status and output of the runner of all kinds of cases."""
+    done = CliRunner().invoke(main, [written(folder / "cases.jsonl.gz", *cases)])
+    return done.exit_code, done.output.splitlines()
+
+
 def test_agreement_and_what_is_unsupported_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cases = [
         case("device.attributes.d.i == 3", {"outcome": "ok", "match": True}),
         case("x", ERROR),
-        case("duration('1h') > duration('1m')", {"outcome": "ok", "match": True}),
-        case("device.driver", {"outcome": "ok"}, derived=True),
+        case("device.driver", {"outcome": "ok", "attribute": {"string": "d"}}, derived=True),
+        case(BEYOND_OUR_MEANS, {"outcome": "ok", "match": False}),
     ]
     assert cel.main([written(tmp_path / "cases.jsonl.gz", *cases)]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "2 agree, 1 unsupported, 0 WRONG, 0 other words"
+    assert capsys.readouterr().out.splitlines()[-1] == "3 agree, 1 unsupported, 0 WRONG, 0 other words"
 
 
 def test_a_wrong_answer_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,8 +71,51 @@ def test_runs_of_one_case_are_judged_each_by_its_gates(tmp_path: Path) -> None:
     assert cel.main([written(tmp_path / "cases.jsonl", one)]) == 0
 
 
-def test_quantities_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    good: list[dict[str, Any]] = [
+def test_what_upstreams_table_expects_holds_where_a_run_says_no_more() -> None:
+    table = {
+        "kind": "evaluate",
+        "derived": True,
+        "env": "StoredExpressions",
+        "features": GATES,
+        "device": DEVICE,
+    }
+    value = {
+        **table,
+        "expression": "device.attributes.d.i",
+        "expect": {"outcome": "ok", "attribute": {"int": 3}},
+    }
+    fails = {
+        **table,
+        "expression": "device.attributes.d.x",
+        "expect": {"outcome": "runtime-error", "errorContains": "no such key"},
+    }
+    compiles = {**table, "expression": "device.attributes.d.x", "expect": {"outcome": "compiles"}}
+    wrong = {**value, "runs": [{"actualAttr": {"int": 4}}]}
+    right = {**fails, "runs": [{"actualError": "no such key: x"}]}
+
+    verdicts = [
+        each.verdict for one in (value, fails, compiles, wrong, right) for each in cel.judge(one, Ours())
+    ]
+
+    assert verdicts == ["agree", "agree", "agree", "WRONG", "agree"]
+
+
+def test_an_error_has_the_words_that_a_case_demands() -> None:
+    demands = {
+        "expression": "device.attributes.d.x",
+        "device": DEVICE,
+        "expect": {"outcome": "runtime-error", "errorContains": "key: y"},
+    }
+
+    assert [each.verdict for each in cel.judge(demands, Ours())] == ["WRONG"]
+
+
+def hint(error: object, wanted: str) -> dict[str, Any]:
+    return {"id": "hint", "group": "g", "case": {"err": error, "want": wanted}}
+
+
+def test_quantities_hints_and_cel_are_told_apart_and_counted_together(tmp_path: Path) -> None:
+    cases: list[dict[str, Any]] = [
         {"id": "1", "op": "parse", "input": "1K", "error": "unable to parse quantity's suffix"},
         {"id": "2", "op": "parse", "input": ".5", "canonicalAfterAddZero": "500m", "format": "DecimalSI", "decimal": "0.5"},
         {"id": "3", "op": "parse", "input": "1000E", "canonicalAfterAddZero": "1", "format": "DecimalSI", "decimal": "1e21"},
@@ -69,7 +123,42 @@ def test_quantities_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[s
             "id": "4", "op": "pair", "a": "1Ki", "b": "24", "cmp": 1, "equal": False,
             "sum": "1048", "difference": "1k", "sumDecimal": "1048", "differenceDecimal": "1000",
         },
+        hint(None, ""), hint("other", "other"), hint("no such key: x", f"no such key: x{HINT}"), hint({"text": f"told{HINT}"}, f"told{HINT}"),
+        case("true", {"outcome": "ok", "match": True}),
     ]  # fmt: skip
-    assert quantities.main([written(tmp_path / "good.jsonl", *good)]) == 0
-    assert quantities.main([written(tmp_path / "bad.jsonl", {**good[1], "decimal": "0.4"})]) == 1
-    assert capsys.readouterr().out.splitlines()[-1] == "0 passed, 1 failed"
+
+    assert judged(tmp_path, *cases) == (0, ["9 passed, 0 failed, 0 skipped"])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {
+            "id": "x",
+            "op": "parse",
+            "input": ".5",
+            "canonicalAfterAddZero": "500m",
+            "format": "DecimalSI",
+            "decimal": "0.4",
+        },
+        hint("no such key: x", "no such key: x"),
+        case("true", {"outcome": "ok", "match": False}),
+    ],
+)
+def test_one_wrong_line_fails(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    status, told = judged(tmp_path, wrong)
+
+    assert (status, told[-1]) == (1, "0 passed, 1 failed, 0 skipped")
+
+
+def test_what_is_unsupported_is_skipped_by_name(tmp_path: Path) -> None:
+    status, told = judged(
+        tmp_path, case("true", {"outcome": "ok", "match": True}), case(BEYOND_OUR_MEANS, ERROR)
+    )
+
+    assert (status, told[-1]) == (0, "1 passed, 0 failed, 1 skipped")
+    assert told[0].startswith("skipped cases need: CEL: ")
+
+
+def test_a_line_of_no_kind_ends_the_run(tmp_path: Path) -> None:
+    assert judged(tmp_path, {"id": "x"})[0] == 1

@@ -59,7 +59,7 @@ class Difference:
         question = self.question
         flags = [question.get("env", "")] + [name for name, on in question.get("features", {}).items() if on]
         told = ["derived"] if question.get("derived") else []
-        lines = [f"{self.kind}: {question['expression']}", f"    in {', '.join(told + flags)}"]
+        lines = [f"{self.kind}: {question['expression'][:2000]}", f"    in {', '.join(told + flags)}"]
         if "device" in question:
             lines.append(f"    device   {question['device']}")
         return [*lines, f"    upstream {_told(self.theirs)}", f"    ours     {_told(self.ours)}"]

@@ -52,7 +52,7 @@ HINT: Final = ". consider using CEL optional chaining (.? followed by orValue())
 
 def with_hint(text: str) -> str:
     """Upstream's advice after lookups that find nothing (alloc L-5)."""
-    return text + HINT if "no such key: " in text else text
+    return text + HINT if "no such key:" in text else text
 
 
 class _PerDevice(Generic[T]):
