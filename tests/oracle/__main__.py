@@ -10,7 +10,7 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .differences import Difference
+
+MOST: Final = 4
+"""Examples of one signature."""
 
 
 @click.command(help=__doc__)
@@ -74,7 +77,7 @@ def _examples(upstream: Upstream, differences: list[Difference], show: int) -> l
     by_signature: dict[str, list[Difference]] = {}
     for each in order:
         by_signature.setdefault(each.signature, []).append(each)
-    rounds = [group[index] for index in range(3) for group in by_signature.values() if len(group) > index]
+    rounds = [group[index] for index in range(MOST) for group in by_signature.values() if len(group) > index]
     for each in rounds[:show]:
         small = smallest(upstream, each)
         first.setdefault(f"{small.kind} {small.question['expression']}", small)

@@ -15,7 +15,6 @@ Json = dict[str, Any]
 
 KINDS: Final[dict[str, str]] = {
     "crash": "our engine broke down",
-    "unsupported": "our engine says that it cannot tell",
     "accepts": "we accept what upstream refuses",
     "refuses": "we refuse what upstream accepts",
     "value": "another value",
@@ -24,6 +23,7 @@ KINDS: Final[dict[str, str]] = {
     "type": "another static type of the result",
     "estimate": "another estimated cost",
     "cost": "another actual cost",
+    "unsupported": "our engine says that it cannot tell",
 }
 """What counts as a difference, worst first."""
 

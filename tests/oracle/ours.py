@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dra_operator.cel import CelPythonCompiler
 from dra_operator.cel.cache import HINT
+from dra_operator.cel.checks import check
 from dra_operator.cel.environment import new_expressions, stored_expressions
+from dra_operator.cel.estimate import estimate
+from dra_operator.cel.parser import parse
 from dra_operator.errors import CelCompileError, CelError, CelRuntimeError, CelUnsupported
 from dra_operator.features import Features
 from dra_operator.model import ResourceSlice, from_object, to_object
@@ -19,6 +22,7 @@ from dra_operator.model import ResourceSlice, from_object, to_object
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dra_operator.cel.environment import Environment
     from dra_operator.model import DeviceAttribute
 
 Json = dict[str, Any]
@@ -27,6 +31,11 @@ OUTCOMES: Final[dict[type[CelError], str]] = {
     CelUnsupported: "unsupported",
     CelCompileError: "compile-error",
     CelRuntimeError: "runtime-error",
+}
+
+ENVIRONMENTS: Final = {
+    "StoredExpressions": lambda _: stored_expressions(),
+    "NewExpressions": new_expressions,
 }
 
 
@@ -41,10 +50,7 @@ class Ours:
     """Our engine. Slices are kept by the identity of the question's devices, as long as this object."""
 
     def __init__(self) -> None:
-        self._compilers = {
-            "StoredExpressions": CelPythonCompiler(lambda _: stored_expressions()),
-            "NewExpressions": CelPythonCompiler(new_expressions),
-        }
+        self._compilers = {name: CelPythonCompiler(known) for name, known in ENVIRONMENTS.items()}
         self._slices: dict[int, tuple[Json, ResourceSlice]] = {}
 
     def answer(self, question: Json) -> Json:
@@ -65,20 +71,31 @@ class Ours:
             consumable_capacity=gates.get("ConsumableCapacity", False),
             list_type_attributes=gates.get("ListTypeAttributes", False),
         )
-        compiler = self._compilers[question.get("env", "StoredExpressions")]
+        name = question.get("env", "StoredExpressions")
+        compiler = self._compilers[name]
+        environment = ENVIRONMENTS[name](features)
+        expression = question["expression"]
         if question.get("derived"):
-            derivation = compiler.compile_derived(question["expression"], features)
+            derivation = compiler.compile_derived(expression, features)
             return lambda slice_: {
                 "attribute": _attribute(derivation.attribute(slice_, slice_.spec.devices[0]))
-            }, {"outcome": "ok"}
-        selector = compiler.compile(question["expression"], features)
-        return lambda slice_: {"match": selector.matches(slice_, slice_.spec.devices[0])}, {"outcome": "ok"}
+            }, _static(expression, environment)
+        selector = compiler.compile(expression, features)
+        return lambda slice_: {"match": selector.matches(slice_, slice_.spec.devices[0])}, _static(
+            expression, environment
+        )
 
     def _slice(self, device: Json) -> ResourceSlice:
         found = self._slices.get(id(device))
         if found is None:
             found = self._slices[id(device)] = (device, slice_of(device))
         return found[1]
+
+
+def _static(expression: str, environment: Environment) -> Json:
+    """What is known without a device: the type and the estimated cost."""
+    checked = check(expression, parse(expression), environment)
+    return {"outcome": "ok", "outputType": str(checked.kind), "maxCost": estimate(checked, environment).max}
 
 
 def _evaluated(evaluate: Callable[[ResourceSlice], Json], slice_: ResourceSlice) -> Json:
