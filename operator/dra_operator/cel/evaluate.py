@@ -9,16 +9,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from dra_operator.errors import CelCompileError, CelRuntimeError, CelUnsupported
+from dra_operator.errors import CelCompileError, CelRuntimeError
 
 from . import syntax
-from .functions import MISSING, item, lookup, missing_key, shown_key
+from .functions import item
 from .parser import unsupported
+from .running import (
+    Dispatch,
+    Frame,
+    field_of,
+    insert,
+    is_present,
+    iterable,
+    iterable_pairs,
+    optional_field_of,
+    present,
+    shortened,
+    truth,
+)
 from .values import (
     NONE,
-    TYPE_NAMES,
     DeviceInput,
-    DomainMap,
     Optional,
     TypeName,
     from_key,
@@ -31,63 +42,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from .meter import Meter
-    from .registry import Overload, Table
+    from .registry import Table
+    from .running import Run
     from .syntax import Node
 
-    Run = Callable[["Frame"], Any]
-    _Chosen = tuple[Callable[..., Any], Callable[..., int] | None]
     Slots = Mapping[str, int]
-
-BUDGET: Final = 500_000
-"""Work that an expression may do on one device: its nodes, those of comprehensions' bodies as often as they run, and what large values cost
-(`cost.py`). Upstream stops at 1,000,000 units of a finer measure (alloc L-8); below this budget it never does, above we do not know, and
-say so. A fifth of a second at most, and some 30 MB."""
-
-CUT: Final = 1024
-"""Characters of an error that are kept: its text may hold any value that the expression has built, and each device has its own."""
-
-_SIZED: Final = frozenset({str, bytes, tuple, dict, DomainMap, Optional})
-"""Types of values that can be large; work on others is never counted."""
 
 _FOLDED: Final = frozenset({"bool", "bytes", "double", "int", "string", "type", "uint"})
 """Conversions that cel-go computes when it plans, if their argument is constant; errors then are compile errors."""
 
 _PURE: Final = frozenset({"quantity", "semver"})
 """Constructors that are computed once when their arguments are constant and good; bad ones still fail at run time."""
-
-_GO_NAMES: Final = {
-    "bool": "types.Bool",
-    "int": "types.Int",
-    "uint": "types.Uint",
-    "double": "types.Double",
-    "string": "types.String",
-    "bytes": "types.Bytes",
-    "null_type": "types.Null",
-    "optional_type": "*types.Optional",
-    "type": "*types.Type",
-    "kubernetes.Quantity": "cel.Quantity",
-    "kubernetes.Semver": "cel.Semver",
-}
-
-
-@dataclass(slots=True)
-class Frame:
-    """The state of one evaluation: the device, variables by slot, work done."""
-
-    device: DeviceInput
-    slots: list[Any]
-    spent: int = 0
-
-    def spend(self, work: int) -> None:
-        """Count work.
-
-        Raises:
-            CelUnsupported: there is so much of it that upstream may have given up.
-        """
-        self.spent += work
-        if self.spent > BUDGET:
-            self.spent = BUDGET  # what is refused is not done
-            raise CelUnsupported("CEL: the expression does too much work on this device")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +76,11 @@ class Program:
         try:
             return self.run(frame)
         except CelRuntimeError as error:
-            raise CelRuntimeError(_cut(str(error))) from error
+            raise CelRuntimeError(shortened(str(error))) from error
         except RecursionError as error:
             raise unsupported("so deep a nesting") from error
         finally:
             meter.spend(frame.spent)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= CUT else f"{text[:CUT]}…"
 
 
 def plan(node: Node, functions: Table) -> Program:
@@ -184,12 +145,12 @@ class _Planner:
     def _select(self, node: syntax.Select, scope: Slots) -> Run:
         operand, field = self.plan(node.operand, scope), node.field
         if node.optional:
-            return lambda frame: _optional_field(operand(frame), field)
-        return lambda frame: _field(operand(frame), field)
+            return lambda frame: optional_field_of(operand(frame), field)
+        return lambda frame: field_of(operand(frame), field)
 
     def _has(self, node: syntax.Has, scope: Slots) -> Run:
         operand, field = self.plan(node.operand, scope), node.field
-        return lambda frame: _optional_field(operand(frame), field).present
+        return lambda frame: optional_field_of(operand(frame), field).present
 
     def _call(self, node: syntax.Call, scope: Slots) -> Run:
         if node.function in {"or", "orValue"} and node.target is not None and len(node.args) == 1:
@@ -202,7 +163,7 @@ class _Planner:
         arguments = tuple(self.plan(argument, scope) for argument in nodes)
         if name == "_[_]":
             return _index(*arguments)
-        run = _Dispatch(name, self._functions.of(name, method=target is not None), arguments)
+        run = Dispatch(name, self._functions.of(name, method=target is not None), arguments)
         return _folded(name, run) or run.specialised()
 
     def _lazy(self, node: syntax.Call, scope: Slots) -> Run:
@@ -250,9 +211,9 @@ class _Planner:
         def run(frame: Frame) -> Any:
             found = ((number, member(frame)) for number, member in enumerate(items))
             return tuple(
-                _present(value) if number in optional else value
+                present(value) if number in optional else value
                 for number, value in found
-                if not (number in optional and not _is_present(value))
+                if not (number in optional and not is_present(value))
             )
 
         return run
@@ -266,11 +227,11 @@ class _Planner:
             for number, (key_run, value_run) in enumerate(entries):
                 shown, value = key_run(frame), value_run(frame)
                 key = to_key(shown)
-                if number in optional and not _is_present(value):
+                if number in optional and not is_present(value):
                     continue
                 if key in made:
                     raise CelRuntimeError(f"Failed with repeated key {shown}")
-                made[key] = _present(value) if number in optional else value
+                made[key] = present(value) if number in optional else value
             return made
 
         return run
@@ -289,9 +250,7 @@ class _Planner:
         slot, inner = self._declare(node.variable, scope)
         key = self.plan(node.key, inner)
         work = _size(node.key) + 4
-        sort = _Dispatch(
-            "@sortByAssociatedKeys", self._functions.of("@sortByAssociatedKeys", method=True), ()
-        )
+        sort = Dispatch("@sortByAssociatedKeys", self._functions.of("@sortByAssociatedKeys", method=True), ())
 
         def run(frame: Frame) -> Any:
             items = range_(frame)
@@ -370,114 +329,16 @@ def _variable(slot: int) -> Run:
     return run
 
 
-def _field(value: Any, field: str) -> Any:
-    if isinstance(value, dict):
-        try:
-            return value[field]
-        except KeyError:
-            raise missing_key(field) from None
-    if isinstance(value, DeviceInput):
-        return value.field(field)
-    return item(value, field)
-
-
-def _optional_field(value: Any, field: str) -> Optional:
-    """A field as an optional; a domain is always there (alloc L-6)."""
-    if isinstance(value, Optional):
-        return _optional_field(value.value, field) if value.present else NONE
-    if isinstance(value, DeviceInput):
-        return some(value.field(field))
-    found = lookup(value, field)
-    return NONE if found is MISSING else some(found)
-
-
 def _index(container: Run, key: Run) -> Run:
     if isinstance(key, _Constant) and isinstance(key.value, str):
-        return lambda frame: _field(container(frame), key.value)
+        return lambda frame: field_of(container(frame), key.value)
     return lambda frame: item(container(frame), key(frame))
-
-
-def _is_present(value: Any) -> bool:
-    if not isinstance(value, Optional):
-        raise CelRuntimeError(
-            f"cannot initialize optional element from non-optional value {type_name(value)}"
-        )
-    return value.present
-
-
-def _present(value: Optional) -> Any:
-    return value.value
 
 
 # ------------------------------------------------------------------ calls
 
 
-class _Dispatch:
-    """A call whose overload is chosen by the types that the arguments have at run time."""
-
-    def __init__(self, name: str, overloads: tuple[Overload, ...], arguments: tuple[Run, ...]) -> None:
-        self.name = name
-        self.arguments = arguments
-        self._overloads = overloads
-        self._known: dict[tuple[type, ...], _Chosen] = {}
-
-    def __call__(self, frame: Frame) -> Any:
-        return self.apply(frame, [run(frame) for run in self.arguments])
-
-    def apply(self, frame: Frame, values: list[Any]) -> Any:
-        """The call with these arguments."""
-        types = tuple(map(type, values))
-        chosen = self._known.get(types)
-        if chosen is None:
-            chosen = self._known[types] = self._choose(types)
-        run, cost = chosen
-        if cost is not None and (units := cost(*values)):
-            frame.spend(units)
-        return run(*values)
-
-    def specialised(self) -> Run:
-        """A faster closure for the frequent case of two arguments."""
-        if len(self.arguments) != 2:  # noqa: PLR2004 -- binary operators and methods
-            return self
-        left, right = self.arguments
-        known, choose = self._known, self._choose
-
-        def run(frame: Frame) -> Any:
-            one, other = left(frame), right(frame)
-            types = (type(one), type(other))
-            chosen = known.get(types)
-            if chosen is None:
-                chosen = known[types] = choose(types)
-            call, cost = chosen
-            if cost is not None and (units := cost(one, other)):
-                frame.spend(units)
-            return call(one, other)
-
-        return run
-
-    def _choose(self, types: tuple[type, ...]) -> _Chosen:
-        names = tuple(TYPE_NAMES[kind] for kind in types)
-        for overload in self._overloads:
-            if overload.takes(names):
-                return overload.run, overload.cost if _SIZED.intersection(types) else None
-        return self._refuse(names), None
-
-    def _refuse(self, names: tuple[str, ...]) -> Callable[..., Any]:
-        """Fails in cel-go's words: operators name themselves only where the left type has no such operator at all."""
-        firsts = {overload.params[0].name for overload in self._overloads}
-        text = "no such overload"
-        if self.name[0].isalpha():
-            text = f"no such overload: {self.name}({', '.join(names)})"
-        elif names[0] not in firsts:
-            text = f"no such overload: {self.name}"
-
-        def run(*_: Any) -> Any:
-            raise CelRuntimeError(text)
-
-        return run
-
-
-def _folded(name: str, run: _Dispatch) -> Run | None:
+def _folded(name: str, run: Dispatch) -> Run | None:
     """The constant that a call of constants gives, where cel-go or we compute it beforehand."""
     if name not in _FOLDED | _PURE or not all(isinstance(part, _Constant) for part in run.arguments):
         return None
@@ -487,7 +348,7 @@ def _folded(name: str, run: _Dispatch) -> Run | None:
     except CelRuntimeError as error:
         if name in _PURE:
             return None
-        raise CelCompileError(f"program instantiation failed: {_cut(str(error))}") from error
+        raise CelCompileError(f"program instantiation failed: {shortened(str(error))}") from error
 
 
 # ------------------------------------------------------------------ logic and comprehensions
@@ -529,44 +390,17 @@ class _Loop:
         if self.second is not None:
             yield from self._pairs(frame, self.second)
             return
-        for element in _iterable(self.range(frame)):
+        for element in iterable(self.range(frame)):
             frame.spend(self.work)
             frame.slots[self.slot] = element
             yield element
 
     def _pairs(self, frame: Frame, second: int) -> Iterable[Any]:
-        for first, value in _iterable_pairs(self.range(frame)):
+        for first, value in iterable_pairs(self.range(frame)):
             frame.spend(self.work)
             frame.slots[self.slot] = first
             frame.slots[second] = value
             yield first
-
-
-def _iterable(value: Any) -> Iterable[Any]:
-    if isinstance(value, tuple):
-        return value
-    if isinstance(value, dict | DomainMap):
-        return [from_key(key) for key in value]
-    raise CelRuntimeError(f"got '{_go_name(value)}', expected iterable type")
-
-
-def _iterable_pairs(value: Any) -> Iterable[tuple[Any, Any]]:
-    if isinstance(value, tuple):
-        return enumerate(value)
-    if isinstance(value, dict | DomainMap):
-        return [(from_key(key), member) for key, member in value.items()]
-    raise CelRuntimeError(f"unsupported comprehension range type: {_go_name(value)}")
-
-
-def _go_name(value: Any) -> str:
-    name = type_name(value)
-    return _GO_NAMES.get(name, name)
-
-
-def _truth(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise CelRuntimeError("no such overload")
-    return value
 
 
 def _quantifier(*, decisive: bool) -> Callable[[_Loop, Run, Run | None], Run]:
@@ -577,7 +411,7 @@ def _quantifier(*, decisive: bool) -> Callable[[_Loop, Run, Run | None], Run]:
             failed: CelRuntimeError | None = None
             for _ in loop.elements(frame):
                 try:
-                    value = _truth(body(frame))
+                    value = truth(body(frame))
                 except CelRuntimeError as error:
                     failed = failed or error
                     continue
@@ -600,7 +434,7 @@ def _gather(loop: _Loop, frame: Frame, where: Run | None, body: Run, add: Callab
     failed: CelRuntimeError | None = None
     for first in loop.elements(frame):
         try:
-            chosen = where is None or _truth(where(frame))
+            chosen = where is None or truth(where(frame))
         except CelRuntimeError as error:
             failed = error
             continue
@@ -643,17 +477,10 @@ def _map(loop: _Loop, body: Run, where: Run | None) -> Run:
     return run
 
 
-def _insert(entries: dict[Any, Any], shown: Any, value: Any) -> None:
-    key = to_key(shown)
-    if key in entries:
-        raise CelRuntimeError(f"insert failed: key {shown_key(shown)} already exists")
-    entries[key] = value
-
-
 def _transform_map(loop: _Loop, body: Run, where: Run | None) -> Run:
     def run(frame: Frame) -> dict[Any, Any]:
         made: dict[Any, Any] = {}
-        _gather(loop, frame, where, body, lambda first, value: _insert(made, first, value))
+        _gather(loop, frame, where, body, lambda first, value: insert(made, first, value))
         return made
 
     return run
@@ -667,7 +494,7 @@ def _transform_map_entry(loop: _Loop, body: Run, where: Run | None) -> Run:
             if not isinstance(entries, dict):
                 raise CelRuntimeError("no such overload: cel.@mapInsert(map, " + type_name(entries) + ")")
             for key, value in entries.items():
-                _insert(made, from_key(key), value)
+                insert(made, from_key(key), value)
 
         _gather(loop, frame, where, body, add)
         return made

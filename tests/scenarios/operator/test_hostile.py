@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_operator.cel.evaluate import BUDGET
+from dra_operator.cel.running import BUDGET
 from dra_operator.placement.options import DEFAULT_SELECTOR_WORK, DEFAULT_TOTAL_LOOKS
 
 from .objects import DRIVER, by_name, claim, device_class, node, pod, policy, requests, slice_

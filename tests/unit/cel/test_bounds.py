@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dra_operator.cel import default_compiler
-from dra_operator.cel.evaluate import BUDGET, CUT
 from dra_operator.cel.patterns import KEPT, Patterns
+from dra_operator.cel.running import BUDGET, CUT
 from dra_operator.errors import (
     CelCompileError,
     CelError,

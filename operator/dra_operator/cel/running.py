@@ -1,0 +1,218 @@
+"""What evaluations share, with and without counting: their state, the choice of overloads, access to fields and elements.
+
+Nothing here knows the syntax tree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from dra_operator.errors import CelRuntimeError, CelUnsupported
+
+from .functions import MISSING, item, lookup, missing_key, shown_key
+from .values import NONE, TYPE_NAMES, DeviceInput, DomainMap, Optional, from_key, some, to_key, type_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from .registry import Overload
+
+    Run = Callable[["Frame"], Any]
+    _Chosen = tuple[Callable[..., Any], Callable[..., int] | None]
+
+BUDGET: Final = 500_000
+"""Work that an expression may do on one device: its nodes, those of comprehensions' bodies as often as they run, and what large values cost
+(`cost.py`). Upstream stops at 1,000,000 units of a finer measure (alloc L-8); below this budget it never does, above we do not know, and
+say so. A fifth of a second at most, and some 30 MB."""
+
+CUT: Final = 1024
+"""Characters of an error that are kept: its text may hold any value that the expression has built, and each device has its own."""
+
+_SIZED: Final = frozenset({str, bytes, tuple, dict, DomainMap, Optional})
+"""Types of values that can be large; work on others is never counted."""
+
+_GO_NAMES: Final = {
+    "bool": "types.Bool",
+    "int": "types.Int",
+    "uint": "types.Uint",
+    "double": "types.Double",
+    "string": "types.String",
+    "bytes": "types.Bytes",
+    "null_type": "types.Null",
+    "optional_type": "*types.Optional",
+    "type": "*types.Type",
+    "kubernetes.Quantity": "cel.Quantity",
+    "kubernetes.Semver": "cel.Semver",
+}
+
+
+@dataclass(slots=True)
+class Frame:
+    """The state of one evaluation: the device, variables by slot, work done."""
+
+    device: DeviceInput
+    slots: list[Any]
+    spent: int = 0
+
+    def spend(self, work: int) -> None:
+        """Count work.
+
+        Raises:
+            CelUnsupported: there is so much of it that upstream may have given up.
+        """
+        self.spent += work
+        if self.spent > BUDGET:
+            self.spent = BUDGET  # what is refused is not done
+            raise CelUnsupported("CEL: the expression does too much work on this device")
+
+
+def shortened(text: str) -> str:
+    """As much of an error's text as is kept."""
+    return text if len(text) <= CUT else f"{text[:CUT]}…"
+
+
+# ------------------------------------------------------------------ fields and elements
+
+
+def field_of(value: Any, field: str) -> Any:
+    """`value.field`, or `value["field"]`."""
+    if isinstance(value, dict):
+        try:
+            return value[field]
+        except KeyError:
+            raise missing_key(field) from None
+    if isinstance(value, DeviceInput):
+        return value.field(field)
+    return item(value, field)
+
+
+def optional_field_of(value: Any, field: str) -> Optional:
+    """A field as an optional; a domain is always there (alloc L-6)."""
+    if isinstance(value, Optional):
+        return optional_field_of(value.value, field) if value.present else NONE
+    if isinstance(value, DeviceInput):
+        return some(value.field(field))
+    found = lookup(value, field)
+    return NONE if found is MISSING else some(found)
+
+
+def is_present(value: Any) -> bool:
+    """Whether an optional member of a literal is there."""
+    if not isinstance(value, Optional):
+        raise CelRuntimeError(
+            f"cannot initialize optional element from non-optional value {type_name(value)}"
+        )
+    return value.present
+
+
+def present(value: Optional) -> Any:
+    """The value of an optional that is there."""
+    return value.value
+
+
+def iterable(value: Any) -> Iterable[Any]:
+    """The elements of a list, the keys of a map."""
+    if isinstance(value, tuple):
+        return value
+    if isinstance(value, dict | DomainMap):
+        return [from_key(key) for key in value]
+    raise CelRuntimeError(f"got '{_go_name(value)}', expected iterable type")
+
+
+def iterable_pairs(value: Any) -> Iterable[tuple[Any, Any]]:
+    """Indices and elements, or keys and values."""
+    if isinstance(value, tuple):
+        return enumerate(value)
+    if isinstance(value, dict | DomainMap):
+        return [(from_key(key), member) for key, member in value.items()]
+    raise CelRuntimeError(f"unsupported comprehension range type: {_go_name(value)}")
+
+
+def _go_name(value: Any) -> str:
+    name = type_name(value)
+    return _GO_NAMES.get(name, name)
+
+
+def truth(value: Any) -> bool:
+    """A condition."""
+    if not isinstance(value, bool):
+        raise CelRuntimeError("no such overload")
+    return value
+
+
+def insert(entries: dict[Any, Any], shown: Any, value: Any) -> None:
+    """Put one entry more into a map that a macro gathers."""
+    key = to_key(shown)
+    if key in entries:
+        raise CelRuntimeError(f"insert failed: key {shown_key(shown)} already exists")
+    entries[key] = value
+
+
+# ------------------------------------------------------------------ calls
+
+
+class Dispatch:
+    """A call whose overload is chosen by the types that the arguments have at run time."""
+
+    def __init__(self, name: str, overloads: tuple[Overload, ...], arguments: tuple[Run, ...]) -> None:
+        self.name = name
+        self.arguments = arguments
+        self._overloads = overloads
+        self._known: dict[tuple[type, ...], _Chosen] = {}
+
+    def __call__(self, frame: Frame) -> Any:
+        """The call with its own arguments."""
+        return self.apply(frame, [run(frame) for run in self.arguments])
+
+    def apply(self, frame: Frame, values: list[Any]) -> Any:
+        """The call with these arguments."""
+        types = tuple(map(type, values))
+        chosen = self._known.get(types)
+        if chosen is None:
+            chosen = self._known[types] = self._choose(types)
+        run, cost = chosen
+        if cost is not None and (units := cost(*values)):
+            frame.spend(units)
+        return run(*values)
+
+    def specialised(self) -> Run:
+        """A faster closure for the frequent case of two arguments."""
+        if len(self.arguments) != 2:  # noqa: PLR2004 -- binary operators and methods
+            return self
+        left, right = self.arguments
+        known, choose = self._known, self._choose
+
+        def run(frame: Frame) -> Any:
+            one, other = left(frame), right(frame)
+            types = (type(one), type(other))
+            chosen = known.get(types)
+            if chosen is None:
+                chosen = known[types] = choose(types)
+            call, cost = chosen
+            if cost is not None and (units := cost(one, other)):
+                frame.spend(units)
+            return call(one, other)
+
+        return run
+
+    def _choose(self, types: tuple[type, ...]) -> _Chosen:
+        names = tuple(TYPE_NAMES[kind] for kind in types)
+        for overload in self._overloads:
+            if overload.takes(names):
+                return overload.run, overload.cost if _SIZED.intersection(types) else None
+        return self._refuse(names), None
+
+    def _refuse(self, names: tuple[str, ...]) -> Callable[..., Any]:
+        """Fails in cel-go's words: operators name themselves only where the left type has no such operator at all."""
+        firsts = {overload.params[0].name for overload in self._overloads}
+        text = "no such overload"
+        if self.name[0].isalpha():
+            text = f"no such overload: {self.name}({', '.join(names)})"
+        elif names[0] not in firsts:
+            text = f"no such overload: {self.name}"
+
+        def run(*_: Any) -> Any:
+            raise CelRuntimeError(text)
+
+        return run
