@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from dra_operator.errors import CelCompileError, CelRuntimeError
+from dra_operator.errors import CelCompileError
 
 from . import syntax
-from .environment import NAMESPACES_NOT_BUILT, NOT_BUILT, TYPE_IDENTIFIERS, Environment
+from .environment import NAMESPACES_NOT_BUILT, NOT_BUILT, NULL_VALUE, Environment, type_identifier
 from .kinds import (
     BOOL,
     BYTES,
@@ -32,11 +32,12 @@ from .kinds import (
     optional_of,
 )
 from .parser import fault, unsupported
-from .patterns import PATTERNS
+from .syntax import dotted
+from .validators import literal_faults
 from .values import UInt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from .registry import Overload
     from .syntax import Node
@@ -52,7 +53,13 @@ _LITERALS: Final[dict[type, Kind]] = {
     bytes: BYTES,
     type(None): NULL,
 }
-_REGEX_FUNCTIONS: Final = frozenset({"matches", "find", "findAll"})
+_SHOWN: Final = {
+    "google.protobuf.Any": "any",
+    "google.protobuf.Duration": "duration",
+    "google.protobuf.Timestamp": "timestamp",
+    "null_type": "null",
+}
+"""Types that upstream's checker prints by another name than they have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,15 +137,17 @@ class _Checker:
     def run(self, node: Node) -> Checked:
         self._kind(node, {})
         kinds = {part: self._bindings.resolved(kind) for part, kind in self._kinds.items()}
-        for at, first, other in self._literals:
-            self._same(at, first, other)
+        faults = [*literal_faults(self._calls.items()), *self._mixed()]
+        if faults:
+            raise self._fault(*min(faults))
         return Checked(node, kinds, self._calls)
 
-    def _same(self, at: int, first: Kind, other: Kind) -> None:
+    def _mixed(self) -> Iterator[tuple[int, str]]:
         """Literals hold one type; `dyn` and `int` are two."""
-        first, other = (self._bindings.resolved(kind) for kind in (first, other))
-        if first != other:
-            raise self._fault(at, f"expected type '{_shown(first)}' but found '{_shown(other)}'")
+        for at, *pair in self._literals:
+            first, other = map(self._bindings.resolved, pair)
+            if first != other:
+                yield at, f"expected type '{_shown(first)}' but found '{_shown(other)}'"
 
     def _fault(self, at: int, message: str) -> CelCompileError:
         return fault(self._text, at, message)
@@ -171,13 +180,17 @@ class _Checker:
         name = node.name.removeprefix(".")
         if name == "device":
             return DEVICE
-        if name in TYPE_IDENTIFIERS:
+        if type_identifier(node, scope):
             return TYPE
         if name in NAMESPACES_NOT_BUILT:
             raise unsupported(f"the name {node.name}")
         raise self._undeclared(node.at, node.name)
 
     def _select(self, node: syntax.Select, scope: Scope) -> Kind:
+        if dotted(node) == NULL_VALUE:
+            return INT
+        if type_identifier(node, scope):
+            return TYPE
         kind = self._kind(node.operand, scope)
         is_optional = kind.name == "optional_type"
         result = self._field(kind.params[0] if is_optional else kind, node.field, node.at)
@@ -235,7 +248,6 @@ class _Checker:
             if name in NOT_BUILT:
                 raise unsupported(f"the function {name}()")
             raise self._no_overload(node.at, name, kinds, method=target is not None)
-        self._regex(name, nodes)
         return result
 
     def _match(
@@ -252,15 +264,6 @@ class _Checker:
             found = self._bindings.substitute(declared)
             result = found if result is None or result == found else DYN
         return result, tuple(fitting)
-
-    def _regex(self, name: str, nodes: tuple[Node, ...]) -> None:
-        pattern = nodes[1] if name in _REGEX_FUNCTIONS and len(nodes) > 1 else None
-        if not isinstance(pattern, syntax.Literal) or not isinstance(pattern.value, str):
-            return
-        try:
-            PATTERNS.get(pattern.value)
-        except CelRuntimeError as error:
-            raise self._fault(pattern.at, f"invalid {name} argument") from error
 
     # logic and macros
 
@@ -407,4 +410,7 @@ class _Checker:
 
 
 def _shown(kind: Kind) -> str:
-    return str(kind).replace("google.protobuf.Any", "any")
+    text = str(kind)
+    for name, shown in _SHOWN.items():
+        text = text.replace(name, shown)
+    return text

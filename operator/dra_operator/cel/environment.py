@@ -15,17 +15,25 @@ from .kinds import ANY, BOOL, DYN, QUANTITY, STRING, Kind, map_of
 from .kubernetes import KUBERNETES
 from .lists import LISTS
 from .strings import STRINGS
+from .syntax import dotted
+from .times import TIMES
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from dra_operator.features import Features
 
     from .registry import Table
+    from .syntax import Node
 
 TYPE_IDENTIFIERS: Final = frozenset(
     {
         "bool",
         "bytes",
         "double",
+        "google.protobuf.Duration",
+        "google.protobuf.Empty",
+        "google.protobuf.Timestamp",
         "int",
         "list",
         "map",
@@ -38,21 +46,41 @@ TYPE_IDENTIFIERS: Final = frozenset(
 )
 """Names of types, which are values of type `type`."""
 
+DECLARED_TYPES: Final = frozenset(
+    {
+        "duration", "google.protobuf.Any", "google.protobuf.BoolValue", "google.protobuf.BytesValue",
+        "google.protobuf.DoubleValue", "google.protobuf.FloatValue", "google.protobuf.Int32Value",
+        "google.protobuf.Int64Value", "google.protobuf.ListValue", "google.protobuf.StringValue", "google.protobuf.Struct",
+        "google.protobuf.UInt32Value", "google.protobuf.UInt64Value", "google.protobuf.Value", "kubernetes.DRADevice",
+        "timestamp",
+    }
+)  # fmt: skip
+"""Names of types that pass the type check, but are values nowhere: upstream then fails to make the program."""
+
+NULL_VALUE: Final = "google.protobuf.NullValue.NULL_VALUE"
+"""The one constant of an enumeration: 0."""
+
+
+def type_identifier(node: Node, scope: Container[str]) -> str:
+    """The name of the type that the expression is, unless a variable has the first part of the name."""
+    spelt = dotted(node)
+    name = spelt.removeprefix(".")
+    is_type = name in TYPE_IDENTIFIERS or name in DECLARED_TYPES
+    # With a leading point, no variable is meant: then the first part is empty, and in no scope.
+    return name if is_type and spelt.partition(".")[0] not in scope else ""
+
+
 NOT_BUILT: Final = frozenset(
     {
-        "addDays", "cidr", "containsCIDR", "containsIP", "distinct", "duration", "encode", "family", "flatten",
-        "format", "getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getEscapedPath", "getFullYear",
-        "getHost", "getHostname", "getHours", "getMilliseconds", "getMinutes", "getMonth", "getPort", "getQuery",
-        "getScheme", "getSeconds", "ip", "isCIDR", "isCanonical", "isGlobalUnicast", "isIP", "isLinkLocalMulticast",
+        "cidr", "containsCIDR", "containsIP", "distinct", "family", "flatten", "format", "getEscapedPath", "getHost",
+        "getHostname", "getPort", "getQuery", "getScheme", "ip", "isCIDR", "isCanonical", "isGlobalUnicast", "isIP", "isLinkLocalMulticast",
         "isLinkLocalUnicast", "isLoopback", "isSorted", "isURL", "isUnspecified", "masked", "max", "min",
-        "prefixLength", "quote", "range", "reverse", "slice", "sort", "sum", "timestamp", "unwrap", "unwrapOpt", "url", "validate",
+        "prefixLength", "quote", "range", "reverse", "slice", "sort", "sum", "unwrap", "unwrapOpt", "url", "validate",
     }
 )  # fmt: skip
 """Functions that upstream's environment has and this engine has not: refused as unsupported, not as undeclared."""
 
-NAMESPACES_NOT_BUILT: Final = frozenset(
-    {"dyn", "format", "google", "kubernetes", "lists", "net", "sets", "strings"}
-)
+NAMESPACES_NOT_BUILT: Final = frozenset({"format", "lists", "net", "sets", "strings"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,7 +106,7 @@ def _environment(attribute: Kind, *, multiple: bool, includes: bool) -> Environm
     }
     if multiple:
         fields["allowMultipleAllocations"] = BOOL
-    libraries = (STRINGS, LISTS, KUBERNETES, *((INCLUDES,) if includes else ()))
+    libraries = (TIMES, STRINGS, LISTS, KUBERNETES, *((INCLUDES,) if includes else ()))
     return Environment(attribute, fields, STANDARD.merged(*libraries))
 
 

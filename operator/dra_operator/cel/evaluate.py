@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 from dra_operator.errors import CelCompileError, CelRuntimeError
 
 from . import syntax
+from .environment import DECLARED_TYPES, NULL_VALUE, type_identifier
 from .functions import item
 from .parser import unsupported
+from .patterns import PATTERNS
 from .running import (
     Dispatch,
     Frame,
@@ -27,6 +29,7 @@ from .running import (
     shortened,
     truth,
 )
+from .syntax import dotted
 from .values import (
     NONE,
     DeviceInput,
@@ -48,8 +51,13 @@ if TYPE_CHECKING:
 
     Slots = Mapping[str, int]
 
-_FOLDED: Final = frozenset({"bool", "bytes", "double", "int", "string", "type", "uint"})
+_FOLDED: Final = frozenset(
+    {"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"}
+)
 """Conversions that cel-go computes when it plans, if their argument is constant; errors then are compile errors."""
+
+_MATCHING: Final = frozenset({"matches", "find", "findAll"})
+"""Functions whose second argument is a regular expression, the receiver counted."""
 
 _PURE: Final = frozenset({"quantity", "semver"})
 """Constructors that are computed once when their arguments are constant and good; bad ones still fail at run time."""
@@ -140,9 +148,13 @@ class _Planner:
         name = node.name.removeprefix(".")
         if name == "device":
             return lambda frame: frame.device
-        return _Constant(TypeName(name))
+        return _type(type_identifier(node, scope))
 
     def _select(self, node: syntax.Select, scope: Slots) -> Run:
+        if dotted(node) == NULL_VALUE:
+            return _Constant(0)
+        if name := type_identifier(node, scope):
+            return _type(name)
         operand, field = self.plan(node.operand, scope), node.field
         if node.optional:
             return lambda frame: optional_field_of(operand(frame), field)
@@ -163,6 +175,7 @@ class _Planner:
         arguments = tuple(self.plan(argument, scope) for argument in nodes)
         if name == "_[_]":
             return _index(*arguments)
+        _check_pattern(name, arguments)
         run = Dispatch(name, self._functions.of(name, method=target is not None), arguments)
         return _folded(name, run) or run.specialised()
 
@@ -319,6 +332,12 @@ _NODE_TYPES: Final = frozenset(
 # ------------------------------------------------------------------ names, fields, items
 
 
+def _type(name: str) -> Run:
+    if name in DECLARED_TYPES:
+        raise CelCompileError(f"program instantiation failed: reference to undefined type: {name}")
+    return _Constant(TypeName(name))
+
+
 def _variable(slot: int) -> Run:
     def run(frame: Frame) -> Any:
         value = frame.slots[slot]
@@ -336,6 +355,16 @@ def _index(container: Run, key: Run) -> Run:
 
 
 # ------------------------------------------------------------------ calls
+
+
+def _check_pattern(name: str, arguments: tuple[Run, ...]) -> None:
+    """Constant regular expressions are compiled when cel-go plans."""
+    pattern = arguments[1] if name in _MATCHING and len(arguments) > 1 else None
+    if isinstance(pattern, _Constant) and isinstance(pattern.value, str):
+        try:
+            PATTERNS.get(pattern.value)
+        except CelRuntimeError as error:
+            raise CelCompileError(f"program instantiation failed: {shortened(str(error))}") from error
 
 
 def _folded(name: str, run: Dispatch) -> Run | None:

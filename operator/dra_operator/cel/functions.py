@@ -20,7 +20,9 @@ from .values import (
     INT_MIN,
     NONE,
     UINT_MAX,
+    Duration,
     Optional,
+    Timestamp,
     TypeName,
     UInt,
     equal,
@@ -520,13 +522,17 @@ def optional_none() -> Optional:
     return NONE
 
 
+_ZERO_TIMES: Final = (Duration(0), Timestamp(-62_135_596_800))
+"""No time at all, and the first moment of year 1."""
+
+
 @STANDARD.define("optional.ofNonZeroValue(A) -> optional_type(A)")
 def optional_nonzero(value: Any) -> Optional:
     """An optional that is there unless the value is its type's zero."""
     is_zero = value is None or (
         isinstance(value, bool | int | float | str | bytes | tuple | dict) and not value
     )
-    return NONE if is_zero else some(value)
+    return NONE if is_zero or value in _ZERO_TIMES else some(value)
 
 
 @STANDARD.define(".hasValue(optional_type(A)) -> bool")

@@ -39,6 +39,8 @@ _GO_NAMES: Final = {
     "double": "types.Double",
     "string": "types.String",
     "bytes": "types.Bytes",
+    "google.protobuf.Duration": "types.Duration",
+    "google.protobuf.Timestamp": "types.Timestamp",
     "null_type": "types.Null",
     "optional_type": "*types.Optional",
     "type": "*types.Type",

@@ -161,3 +161,12 @@ Node: TypeAlias = (
 def place(node: Node) -> int:
     """Where messages point to."""
     return node.at[0] if isinstance(node.at, tuple) else node.at
+
+
+def dotted(node: Node) -> str:
+    """The name that selections out of a name spell (`net.IP`, `.net.IP`); nothing for any other expression."""
+    fields: list[str] = []
+    while isinstance(node, Select) and not node.optional:
+        fields.append(node.field)
+        node = node.operand
+    return ".".join([node.name, *reversed(fields)]) if isinstance(node, Ident) else ""

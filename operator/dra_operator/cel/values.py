@@ -9,12 +9,13 @@ Python's own types stand for CEL's, with wrappers where Python would mix up what
 | list | tuple |
 | map | dict with keys as `to_key` gives them |
 | optional, type | `Optional`, `TypeName` |
+| google.protobuf.Duration, google.protobuf.Timestamp | `Duration`, `Timestamp` |
 | kubernetes.Quantity, kubernetes.Semver | `Quantity`, `Semver` |
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -92,6 +93,25 @@ class Semver:
     def compare(self, other: Semver) -> int:
         """-1, 0 or 1."""
         return self.version.compare(other.version)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Duration:
+    """A span of time: nanoseconds, within an int64."""
+
+    nanos: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Timestamp:
+    """A point in time: seconds since 1970 in UTC and nanoseconds; from year 1 to year 9999.
+
+    The offset, in seconds east of UTC, is that of the text it came from; it shows when it is made text again, and nowhere else.
+    """
+
+    seconds: int
+    nanos: int = 0
+    offset: int = field(default=0, compare=False)
 
 
 _ELEMENTS: Final = 3
@@ -240,6 +260,8 @@ TYPE_NAMES: Final[dict[type, str]] = {
     DomainMap: "map",
     Optional: "optional_type",
     TypeName: "type",
+    Duration: "google.protobuf.Duration",
+    Timestamp: "google.protobuf.Timestamp",
     Quantity: "kubernetes.Quantity",
     Semver: "kubernetes.Semver",
     DeviceInput: "kubernetes.DRADevice",

@@ -151,3 +151,25 @@ def test_every_node_knows_its_type_whenever_it_was_found() -> None:
         "list(int)",
         "list(int)",
     ]
+
+
+FIRST_FAULTS = {
+    '"a".matches("[") && duration("x") == duration("1s")': "<input>:1:13: invalid matches argument",
+    'timestamp("x") == timestamp(0) && "a".matches("[")': "<input>:1:11: invalid timestamp argument",
+    'duration("x") == duration("1s") || [1, "a"] == []': "<input>:1:10: invalid duration argument",
+    'duration("x") == duration("1s") || 1 + "a" == 2': "<input>:1:38: found no matching overload for '_+_'",
+    # `matches` as a function: upstream looks at the text instead of the pattern, and finds the pattern when it plans.
+    'matches("[", "a")': "<input>:1:9: invalid matches argument",
+    'matches("a", "[")': "program instantiation failed: error parsing regexp",
+    '"a".find("[") == ""': "program instantiation failed: error parsing regexp",
+    '"a".findAll("[", 1) == []': "program instantiation failed: error parsing regexp",
+}
+
+
+@pytest.mark.parametrize(("expression", "message"), FIRST_FAULTS.items())
+def test_literals_that_can_only_fail_are_reported_by_place_once_the_types_are_right(
+    expression: str, message: str
+) -> None:
+    with pytest.raises(CelCompileError) as caught:
+        COMPILER.compile(expression, DEFAULT_1_37)
+    assert message in str(caught.value)
