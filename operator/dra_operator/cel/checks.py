@@ -1,7 +1,7 @@
 """The type checker: what upstream refuses to compile is refused here, in its words (alloc L-4).
 
-It follows cel-go's checker: overloads are resolved by unification, `dyn` fits everything, and afterwards list and map
-literals must be of one type and literal regular expressions must be valid. Only the first fault is reported.
+It follows cel-go's checker: overloads are resolved by unification, `dyn` fits everything, and afterwards the validators look at literals.
+Only the first fault is reported.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from .kinds import (
 )
 from .parser import fault, unsupported
 from .syntax import dotted
-from .validators import literal_faults
+from .validators import VALIDATORS, validate
 from .values import UInt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from .registry import Overload
     from .syntax import Node
@@ -53,13 +53,6 @@ _LITERALS: Final[dict[type, Kind]] = {
     bytes: BYTES,
     type(None): NULL,
 }
-_SHOWN: Final = {
-    "google.protobuf.Any": "any",
-    "google.protobuf.Duration": "duration",
-    "google.protobuf.Timestamp": "timestamp",
-    "null_type": "null",
-}
-"""Types that upstream's checker prints by another name than they have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +108,6 @@ class _Checker:
         self._environment = environment
         self._functions = environment.functions
         self._bindings = Bindings()
-        self._literals: list[tuple[int, Kind, Kind]] = []
         self._kinds: dict[Node, Kind] = {}
         self._calls: dict[syntax.Call | syntax.SortBy, tuple[Overload, ...]] = {}
         self._rules: dict[type, Callable[[Any, Scope], Kind]] = {
@@ -137,17 +129,9 @@ class _Checker:
     def run(self, node: Node) -> Checked:
         self._kind(node, {})
         kinds = {part: self._bindings.resolved(kind) for part, kind in self._kinds.items()}
-        faults = [*literal_faults(self._calls.items()), *self._mixed()]
-        if faults:
-            raise self._fault(*min(faults))
-        return Checked(node, kinds, self._calls)
-
-    def _mixed(self) -> Iterator[tuple[int, str]]:
-        """Literals hold one type; `dyn` and `int` are two."""
-        for at, *pair in self._literals:
-            first, other = map(self._bindings.resolved, pair)
-            if first != other:
-                yield at, f"expected type '{_shown(first)}' but found '{_shown(other)}'"
+        checked = Checked(node, kinds, self._calls)
+        validate(self._text, checked, VALIDATORS)
+        return checked
 
     def _fault(self, at: int, message: str) -> CelCompileError:
         return fault(self._text, at, message)
@@ -155,7 +139,7 @@ class _Checker:
     def _no_overload(
         self, at: int, name: str, kinds: tuple[Kind, ...], *, method: bool = False
     ) -> CelCompileError:
-        shown = [_shown(self._bindings.substitute(kind, to_dyn=True)) for kind in kinds]
+        shown = [self._bindings.substitute(kind, to_dyn=True).shown for kind in kinds]
         applied = f"{shown[0]}.({', '.join(shown[1:])})" if method else f"({', '.join(shown)})"
         return self._fault(at, f"found no matching overload for '{name}' applied to '{applied}'")
 
@@ -206,7 +190,7 @@ class _Checker:
         if kind.is_dyn or kind.is_param:
             self._bindings.accepts((kind,), (DYN,))
             return DYN
-        raise self._fault(at, f"type '{_shown(kind)}' does not support field selection")
+        raise self._fault(at, f"type '{kind.shown}' does not support field selection")
 
     def _has(self, node: syntax.Has, scope: Scope) -> Kind:
         kind = self._kind(node.operand, scope)
@@ -270,7 +254,7 @@ class _Checker:
     def _bool(self, node: Node, scope: Scope) -> None:
         kind = self._kind(node, scope)
         if not self._bindings.accepts((BOOL,), (kind,)):
-            raise self._fault(syntax.place(node), f"expected type 'bool' but found '{_shown(kind)}'")
+            raise self._fault(syntax.place(node), f"expected type 'bool' but found '{kind.shown}'")
 
     def _logic(self, node: syntax.Logic, scope: Scope) -> Kind:
         for term in node.terms:
@@ -292,7 +276,7 @@ class _Checker:
             self._item(self._kind(item, scope), item, is_optional=number in node.optional)
             for number, item in enumerate(node.items)
         ]
-        return list_of(self._joined(kinds, node.items))
+        return list_of(self._joined(kinds))
 
     def _item(self, kind: Kind, node: Node, *, is_optional: bool) -> Kind:
         if not is_optional or kind.is_dyn:
@@ -300,15 +284,14 @@ class _Checker:
         if kind.name != "optional_type":
             raise self._fault(
                 syntax.place(node),
-                f"expected type 'optional_type({_shown(kind)})' but found '{_shown(kind)}'",
+                f"expected type 'optional_type({kind.shown})' but found '{kind.shown}'",
             )
         return kind.params[0]
 
-    def _joined(self, kinds: list[Kind], nodes: tuple[Node, ...]) -> Kind:
+    def _joined(self, kinds: list[Kind]) -> Kind:
         joined: Kind | None = None
-        for kind, node in zip(kinds, nodes, strict=True):
+        for kind in kinds:
             joined = self._bindings.join(joined, kind)
-            self._literals.append((syntax.place(node), kinds[0], kind))
         return joined or self._bindings.rename((Kind("E"),))[0]
 
     def _map(self, node: syntax.MapLiteral, scope: Scope) -> Kind:
@@ -317,10 +300,7 @@ class _Checker:
             self._item(self._kind(value, scope), value, is_optional=number in node.optional)
             for number, (_, value) in enumerate(node.entries)
         ]
-        return map_of(
-            self._joined(keys, tuple(key for key, _ in node.entries)),
-            self._joined(values, tuple(value for _, value in node.entries)),
-        )
+        return map_of(self._joined(keys), self._joined(values))
 
     def _fold(self, node: syntax.Fold, scope: Scope) -> Kind:
         first, second = self._loop_kinds(node)(self._kind(node.range, scope), node.range)
@@ -392,7 +372,7 @@ class _Checker:
             return DYN
         raise self._fault(
             syntax.place(range_),
-            f"expression of type '{_shown(kind)}' cannot be range of a comprehension (must be list, map, or dynamic)",
+            f"expression of type '{kind.shown}' cannot be range of a comprehension (must be list, map, or dynamic)",
         )
 
     def _bind(self, node: syntax.Bind, scope: Scope) -> Kind:
@@ -407,10 +387,3 @@ class _Checker:
         if not node.flat:
             return optional_of(body)
         return self._choice((BOOL, body, *self._bindings.rename((optional_of(Kind("A")),))), node.at)
-
-
-def _shown(kind: Kind) -> str:
-    text = str(kind)
-    for name, shown in _SHOWN.items():
-        text = text.replace(name, shown)
-    return text

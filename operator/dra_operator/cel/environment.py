@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from .formatting import FORMATTING
 from .functions import INCLUDES, STANDARD
 from .kinds import ANY, BOOL, DYN, QUANTITY, STRING, Kind, map_of
 from .kubernetes import KUBERNETES
@@ -72,15 +73,15 @@ def type_identifier(node: Node, scope: Container[str]) -> str:
 
 NOT_BUILT: Final = frozenset(
     {
-        "cidr", "containsCIDR", "containsIP", "distinct", "family", "flatten", "format", "getEscapedPath", "getHost",
+        "cidr", "containsCIDR", "containsIP", "distinct", "family", "flatten", "getEscapedPath", "getHost",
         "getHostname", "getPort", "getQuery", "getScheme", "ip", "isCIDR", "isCanonical", "isGlobalUnicast", "isIP", "isLinkLocalMulticast",
         "isLinkLocalUnicast", "isLoopback", "isSorted", "isURL", "isUnspecified", "masked", "max", "min",
-        "prefixLength", "quote", "range", "reverse", "slice", "sort", "sum", "unwrap", "unwrapOpt", "url", "validate",
+        "prefixLength", "range", "reverse", "slice", "sort", "sum", "unwrap", "unwrapOpt", "url", "validate",
     }
 )  # fmt: skip
 """Functions that upstream's environment has and this engine has not: refused as unsupported, not as undeclared."""
 
-NAMESPACES_NOT_BUILT: Final = frozenset({"format", "lists", "net", "sets", "strings"})
+NAMESPACES_NOT_BUILT: Final = frozenset({"format", "lists", "net", "sets"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,7 +107,7 @@ def _environment(attribute: Kind, *, multiple: bool, includes: bool) -> Environm
     }
     if multiple:
         fields["allowMultipleAllocations"] = BOOL
-    libraries = (TIMES, STRINGS, LISTS, KUBERNETES, *((INCLUDES,) if includes else ()))
+    libraries = (TIMES, STRINGS, FORMATTING, LISTS, KUBERNETES, *((INCLUDES,) if includes else ()))
     return Environment(attribute, fields, STANDARD.merged(*libraries))
 
 

@@ -20,6 +20,15 @@ _COPIED: Final = 64
 """Bindings that are copied in one step."""
 
 
+_SHOWN: Final = {
+    "google.protobuf.Any": "any",
+    "google.protobuf.Duration": "duration",
+    "google.protobuf.Timestamp": "timestamp",
+    "null_type": "null",
+}
+"""Types that upstream's checker prints by another name than they have."""
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """A type: a name and, for lists, maps and optionals, parameters. Single capital letters are type parameters."""
@@ -30,6 +39,14 @@ class Kind:
     def __str__(self) -> str:
         """As upstream's messages print it."""
         return f"{self.name}({', '.join(map(str, self.params))})" if self.params else self.name
+
+    @property
+    def shown(self) -> str:
+        """As upstream's checker prints it."""
+        text = str(self)
+        for name, shown in _SHOWN.items():
+            text = text.replace(name, shown)
+        return text
 
     def size(self, enough: int) -> int:
         """How many names it is made of; a larger type is not counted to its end."""

@@ -24,7 +24,11 @@ _STABLE: Final = 12
 """Go's sort keeps the order of equal elements in lists up to this length."""
 
 
-@LISTS.define(*(f".@sortByAssociatedKeys(list(T), list({kind})) -> list(T)" for kind in SORTABLE), cost=deep)
+@LISTS.define(
+    *(f".@sortByAssociatedKeys(list(T), list({kind})) -> list(T)" for kind in SORTABLE),
+    cost=deep,
+    singleton=True,
+)
 def sort_by_keys(items: tuple[Any, ...], keys: tuple[Any, ...]) -> tuple[Any, ...]:
     """The elements in the order of their keys."""
     if not keys:

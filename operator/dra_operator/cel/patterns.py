@@ -6,6 +6,7 @@ characters. So memory is limited for each pattern and for all that are kept, and
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 
@@ -98,11 +99,39 @@ class Patterns:
             program = _compile(pattern, options=_options())
         except re2.error as error:
             if "pattern too large" not in str(error):
-                return CelRuntimeError(f"error parsing regexp: {error}")
+                return CelRuntimeError(f"error parsing regexp: {_in_go(error.args[0])}")
             self.work += _TOO_LARGE
             return CelUnsupported("CEL: so large a regular expression is not supported")
         self.work += _INSTRUCTION * program.programsize
+        if _any_byte(pattern):
+            return CelRuntimeError("error parsing regexp: invalid escape sequence: `\\C`")
         return program
+
+
+_IN_GO: Final = {
+    "missing ]": "missing closing ]",
+    "missing )": "missing closing )",
+    "trailing \\": "trailing backslash at end of expression",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid repetition size": "invalid repeat count",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "invalid named capture group": "invalid named capture",
+}
+"""What RE2 says → what Go's package of the same syntax says."""
+
+
+def _in_go(message: bytes) -> str:
+    what, _, where = message.decode(errors="replace").partition(": ")
+    return f"{_IN_GO.get(what, what)}: `{where}`"
+
+
+_ESCAPED = re.compile(r"\\(?:Q.*?(?:\\E|\Z)|(.))", re.DOTALL)
+
+
+def _any_byte(pattern: str) -> bool:
+    """Whether the pattern has the escape for any byte, which Go does not know."""
+    return "\\C" in pattern and any(found[1] == "C" for found in _ESCAPED.finditer(pattern))
 
 
 PATTERNS: Final = Patterns()

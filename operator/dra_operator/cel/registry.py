@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .kinds import Kind, parse_kind, split_top
+from .values import from_key, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ F = TypeVar("F", bound="Callable[..., Any]")
 
 @dataclass(frozen=True, slots=True)
 class Overload:
-    """One signature of a function, what runs for it, and what that costs beyond its node (`cost.py`; None for nothing)."""
+    """One signature of a function, what runs for it, and what that costs beyond its node (`cost.py`; None for nothing). See `Table.define`."""
 
     name: str
     method: bool
@@ -27,6 +28,16 @@ class Overload:
     result: Kind
     run: Callable[..., Any]
     cost: Callable[..., int] | None = None
+    singleton: bool = False
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether `suits` says more than `takes`: cel-go looks into lists and maps whose types are known."""
+        return not self.singleton and any(_is_deep(param) for param in self.params)
+
+    def suits(self, values: tuple[Any, ...]) -> bool:
+        """Whether values that the overload takes are good inside, as far as cel-go looks: at the first member."""
+        return all(_fits(param, value) for param, value in zip(self.params, values, strict=True))
 
     def takes(self, types: tuple[str, ...]) -> bool:
         """Whether values of these run-time types fit."""
@@ -36,23 +47,45 @@ class Overload:
         )
 
 
+def _is_deep(kind: Kind) -> bool:
+    return any(not (param.is_dyn or param.is_param) for param in kind.params)
+
+
+def _fits(kind: Kind, value: Any) -> bool:
+    if kind.is_dyn or kind.is_param:
+        return True
+    if type_name(value) != kind.name:
+        return False
+    if isinstance(value, tuple):
+        return not value or _fits(kind.params[0], value[0])
+    if isinstance(value, dict):
+        first = next(iter(value.items()), None)
+        return first is None or (
+            _fits(kind.params[0], from_key(first[0])) and _fits(kind.params[1], first[1])
+        )
+    return True
+
+
 class Table:
     """Functions of one library."""
 
     def __init__(self) -> None:
         self._overloads: dict[tuple[str, bool], list[Overload]] = {}
 
-    def define(self, *signatures: str, cost: Callable[..., int] | None = None) -> Callable[[F], F]:
+    def define(
+        self, *signatures: str, cost: Callable[..., int] | None = None, singleton: bool = False
+    ) -> Callable[[F], F]:
         """Decorator: the function implements these signatures.
 
         Args:
             signatures: in the notation of this module.
             cost: units by the arguments, for work that hangs on their size.
+            singleton: whether cel-go has one implementation for all signatures, which it calls whatever the members of a list are.
         """
 
         def register(run: F) -> F:
             for signature in signatures:
-                self._add(replace(parse_signature(signature, run), cost=cost))
+                self._add(replace(parse_signature(signature, run), cost=cost, singleton=singleton))
             return run
 
         return register

@@ -200,16 +200,31 @@ class Dispatch:
 
     def _choose(self, types: tuple[type, ...]) -> _Chosen:
         names = tuple(TYPE_NAMES[kind] for kind in types)
-        for overload in self._overloads:
-            if overload.takes(names):
-                return overload.run, overload.cost if _SIZED.intersection(types) else None
-        return self._refuse(names), None
+        fitting = [overload for overload in self._overloads if overload.takes(names)]
+        if not fitting:
+            return self._refuse(names), None
+        run = self._guarded(fitting, names) if fitting[0].is_guarded else fitting[0].run
+        return run, fitting[0].cost if _SIZED.intersection(types) else None
+
+    def _guarded(self, overloads: list[Overload], names: tuple[str, ...]) -> Callable[..., Any]:
+        """Chooses by what is in lists and maps, at each call."""
+        refuse = self._refuse(names)
+
+        def run(*values: Any) -> Any:
+            for overload in overloads:
+                if overload.suits(values):
+                    return overload.run(*values)
+            return refuse()
+
+        return run
 
     def _refuse(self, names: tuple[str, ...]) -> Callable[..., Any]:
         """Fails in cel-go's words: operators name themselves only where the left type has no such operator at all."""
         firsts = {overload.params[0].name for overload in self._overloads}
         text = "no such overload"
-        if self.name[0].isalpha():
+        if any(overload.singleton for overload in self._overloads):
+            text = f"no such overload: {self.name}"
+        elif self.name[0].isalpha():
             text = f"no such overload: {self.name}({', '.join(names)})"
         elif names[0] not in firsts:
             text = f"no such overload: {self.name}"

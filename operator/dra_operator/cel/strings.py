@@ -5,7 +5,7 @@ Positions count code points. Regular expressions are RE2's, as upstream's are.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dra_operator.errors import CelRuntimeError, CelUnsupported
 
@@ -13,6 +13,11 @@ from .cost import joined, linear, pieces, replaced, searched
 from .functions import MAX_TEXT
 from .patterns import PATTERNS
 from .registry import Table
+from .texts import TEXTS
+from .values import from_key, type_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 STRINGS: Final = Table()
 
@@ -43,14 +48,21 @@ def matches(text: str, pattern: str) -> bool:
 @STRINGS.define(".find(string, string) -> string", cost=matched)
 def find(text: str, pattern: str) -> str:
     """The first match, or nothing."""
-    found = PATTERNS.get(pattern).search(text)
+    found = _legal(pattern).search(text)
     return found[0] if found else ""
 
 
 @STRINGS.define(".findAll(string, string) -> list(string)", cost=all_matched)
 def find_all(text: str, pattern: str) -> tuple[str, ...]:
     """All matches."""
-    return tuple(found[0] for found in PATTERNS.get(pattern).finditer(text))
+    return tuple(found[0] for found in _legal(pattern).finditer(text))
+
+
+def _legal(pattern: str) -> Any:
+    try:
+        return PATTERNS.get(pattern)
+    except CelRuntimeError as error:
+        raise CelRuntimeError(f"Illegal regex: {error}") from error
 
 
 @STRINGS.define(".findAll(string, string, int) -> list(string)", cost=all_matched)
@@ -98,11 +110,9 @@ def index_of(text: str, part: str) -> int:
 @STRINGS.define(".indexOf(string, string, int) -> int", cost=linear)
 def index_of_from(text: str, part: str, start: int) -> int:
     """As `indexOf`, searching from a position on."""
-    if not part:
-        return start
     if start < 0:
         raise _out_of_range(start)
-    return text.find(part, start)
+    return text.find(part, start) if part else min(start, len(text))
 
 
 @STRINGS.define(".lastIndexOf(string, string) -> int", cost=searched)
@@ -114,11 +124,11 @@ def last_index_of(text: str, part: str) -> int:
 @STRINGS.define(".lastIndexOf(string, string, int) -> int", cost=searched)
 def last_index_of_from(text: str, part: str, start: int) -> int:
     """As `lastIndexOf`, for occurrences that begin at a position or before it."""
-    if not part:
-        return start
-    if not 0 <= start < len(text):
+    if start < 0:
         raise _out_of_range(start)
-    return text.rfind(part, 0, start + len(part))
+    if not part:
+        return min(start, len(text))
+    return text.rfind(part, 0, start + len(part)) if start < len(text) else -1
 
 
 @STRINGS.define(".lowerAscii(string) -> string", cost=linear)
@@ -168,15 +178,15 @@ def split_some(text: str, separator: str, limit: int) -> tuple[str, ...]:
 @STRINGS.define(".substring(string, int) -> string", cost=linear)
 def substring_from(text: str, start: int) -> str:
     """The text from a position on."""
-    return substring(text, start, len(text))
+    if not 0 <= start <= len(text):
+        raise _out_of_range(start)
+    return text[start:]
 
 
 @STRINGS.define(".substring(string, int, int) -> string", cost=linear)
 def substring(text: str, start: int, end: int) -> str:
     """The text from one position up to another."""
     if start > end:
-        if not 0 <= start <= len(text):
-            raise _out_of_range(start)
         raise CelRuntimeError(f"invalid substring range. start: {start}, end: {end}")
     for index in (start, end):
         if not 0 <= index <= len(text):
@@ -190,6 +200,28 @@ def trim(text: str) -> str:
     return text.strip(_SPACE)
 
 
+def _go_value(value: Any) -> str:
+    """A value as Go prints it, which upstream gives away here."""
+    printer = _IN_GO.get(type_name(value))
+    return printer(value) if printer else TEXTS.get(type(value), str)(value)
+
+
+def _go_map(value: dict[Any, Any]) -> str:
+    return f"{{{', '.join(f'{_go_value(from_key(key))}: {_go_value(member)}' for key, member in value.items())}}}"
+
+
+_IN_GO: Final[dict[str, Callable[[Any], str]]] = {
+    "null_type": lambda _: "0",
+    "bytes": lambda value: f"[{' '.join(map(str, value))}]",
+    "list": lambda value: f"[{', '.join(map(_go_value, value))}]",
+    "map": _go_map,
+    "optional_type": lambda value: (
+        f"optional({_go_value(value.value)})" if value.present else "optional.none()"
+    ),
+    "kubernetes.Semver": lambda value: str(value.version),
+}
+
+
 @STRINGS.define(".join(list(string)) -> string", cost=joined)
 def join(items: tuple[Any, ...]) -> str:
     """All elements in a row."""
@@ -199,8 +231,9 @@ def join(items: tuple[Any, ...]) -> str:
 @STRINGS.define(".join(list(string), string) -> string", cost=joined)
 def join_with(items: tuple[Any, ...], separator: str) -> str:
     """All elements with a separator between them."""
-    if not all(isinstance(item, str) for item in items):
-        raise CelRuntimeError("no such overload")
+    stranger = next((item for item in items if not isinstance(item, str)), "")
+    if stranger != "":
+        raise CelRuntimeError(f"join: invalid input: {_go_value(stranger)}")
     if sum(map(len, items)) + len(separator) * len(items) > MAX_TEXT:
         raise CelUnsupported("CEL: the expression builds values that are too large")
     return separator.join(items)

@@ -7,7 +7,10 @@ character offsets into the expression, as upstream's messages print them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, get_args
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 @dataclass(eq=False, slots=True)
@@ -170,3 +173,17 @@ def dotted(node: Node) -> str:
         fields.append(node.field)
         node = node.operand
     return ".".join([node.name, *reversed(fields)]) if isinstance(node, Ident) else ""
+
+
+def children(node: Node) -> Iterator[Node]:
+    """The nodes right below, in the order of the text."""
+    for name in node.__slots__:
+        yield from _nodes(getattr(node, name))
+
+
+def _nodes(value: object) -> Iterator[Node]:
+    if isinstance(value, get_args(Node)):
+        yield value
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from _nodes(part)
