@@ -205,9 +205,48 @@ class CelError(DraError):
         super().__init__(message)
         self.spot = spot
 
+    def again(self) -> CelError:
+        """The same error to be raised once more: errors are answers that are kept, and an exception that is raised keeps its traceback."""
+        return type(self)(*self.args)
+
+
+@dataclass(frozen=True, slots=True)
+class CelFault:
+    """One fault of an expression.
+
+    Args:
+        message: upstream's words, without position.
+        line: from 1; -1 if the fault belongs to the expression as a whole.
+        column: in characters, from 1; 0 if there is none.
+        offset: in characters from the start of the expression, from 0; -1 if there is none.
+        hint: what may mend it, in our own words; empty if nothing is known.
+    """
+
+    message: str
+    line: int
+    column: int
+    offset: int
+    hint: str = ""
+
 
 class CelCompileError(CelError):
-    """The expression does not compile in the DRA environment."""
+    """The expression does not compile in the DRA environment.
+
+    Args:
+        message: everything in one text: all faults as upstream shows them, then the hints.
+        spot: where the expression stands.
+        faults: the faults one by one, in upstream's order; empty where the expression as a whole is refused.
+    """
+
+    def __init__(
+        self, message: str = "", spot: Spot | None = None, faults: tuple[CelFault, ...] = ()
+    ) -> None:
+        super().__init__(message, spot)
+        self.faults = faults
+
+    def again(self) -> CelCompileError:
+        """The same error to be raised once more."""
+        return CelCompileError(str(self), self.spot, self.faults)
 
 
 class CelRuntimeError(CelError):

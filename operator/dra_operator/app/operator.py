@@ -93,7 +93,7 @@ class Brain:
             node_score=settings.node_score,
         )
         compiler = default_compiler()
-        compiler.compile("true", parts.features)  # builds the grammar now, rather than in the first decision
+        compiler.compile("true", parts.features)  # builds the tables now, rather than in the first decision
         placer = Placer(cluster, compiler, parts.features, options)
         self._parts = parts
         self.loops: list[Loop] = []

@@ -1,7 +1,6 @@
 """CEL selectors over devices: the interface that the allocator needs, and the engine behind it (cel.md).
 
-`default_compiler()` is the way in. cel-python parses; checking, evaluation and Kubernetes' libraries are our own, because no
-Python engine has them. What the engine does not have raises `CelUnsupported`: no answer is better than a wrong one.
+`default_compiler()` is the way in. Parser, checker, evaluator and Kubernetes' libraries are our own, because no Python engine has them. What the engine does not have raises `CelUnsupported`: no answer is better than a wrong one.
 """
 
 from .cache import CelPythonCompiler, with_hint

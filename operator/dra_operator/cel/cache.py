@@ -174,7 +174,7 @@ def compile_program(expression: str, environment: Environment) -> Program:
 
 
 class CelPythonCompiler:
-    """Fulfils `SelectorCompiler` and `DerivationCompiler` with cel-python's parser and our own checker and evaluator.
+    """Fulfils `SelectorCompiler` and `DerivationCompiler` with our own parser, checker and evaluator.
 
     Args:
         environment: gives the names that expressions may use; the default is what the scheduler does (alloc L-6).

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 from dra_operator.errors import CelCompileError
 
 from . import syntax
-from .environment import NAMESPACES_NOT_BUILT, NOT_BUILT, NULL_VALUE, Environment, type_identifier
+from .environment import (
+    NAMESPACES_NOT_BUILT,
+    NOT_BUILT,
+    NULL_VALUE,
+    TYPE_IDENTIFIERS,
+    Environment,
+    type_identifier,
+)
 from .kinds import (
     BOOL,
     BYTES,
@@ -124,6 +131,7 @@ class _Checker:
             syntax.SortBy: self._sort_by,
             syntax.Bind: self._bind,
             syntax.OptionalMap: self._optional_map,
+            syntax.Message: self._message,
         }
 
     def run(self, node: Node) -> Checked:
@@ -196,6 +204,15 @@ class _Checker:
         kind = self._kind(node.operand, scope)
         self._field(kind.params[0] if kind.name == "optional_type" else kind, node.field, node.at)
         return BOOL
+
+    def _message(self, node: syntax.Message, _: Scope) -> Kind:
+        """Messages cannot be built, but for those of protocol buffers' own types, which nobody wants in a selector."""
+        name = node.name.removeprefix(".")
+        if name in TYPE_IDENTIFIERS:
+            raise self._fault(node.at, f"'{name}' is not a message type")
+        if name.startswith(("google.protobuf.", "kubernetes.")):
+            raise unsupported("building messages")
+        raise self._undeclared(node.at, node.name)
 
     # calls
 

@@ -84,6 +84,8 @@ def expand(call: Expansion) -> Node | None:
 
 def _has(call: Expansion) -> Node:
     selected = call.arguments[0]
+    if isinstance(selected, syntax.Has):  # cel-go's has() is a selection, too
+        return syntax.Has(selected.operand, selected.field, call.at)
     if not isinstance(selected, syntax.Select) or selected.optional:
         raise call.fault(syntax.place(selected), "invalid argument to has() macro")
     return syntax.Has(selected.operand, selected.field, call.at)

@@ -1,256 +1,458 @@
-"""Expression text to syntax tree: cel-python's parser does the parsing, this module the rest.
+"""Expression text to syntax tree: a parser with a stack of its own, so that no expression exhausts Python's.
 
-Called by the cache when it compiles. Macros are expanded on the way (`macros.py`, alloc L-6).
+Called when something is compiled. Macros are expanded on the way (`macros.py`, alloc L-6). It takes what cel-go's grammar takes and refuses
+what cel-go refuses, depth included. Chains of `&&` and `||` are one node, however long they are. Must not know what names mean.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-import lark
-from lark.exceptions import UnexpectedInput
+from dra_operator.errors import CelCompileError
 
-from dra_operator.errors import CelCompileError, CelUnsupported
-
-from . import syntax
-from .grammar import parser
+from . import complaints, syntax
 from .literals import CONSTANTS
 from .macros import Expansion, expand
+from .source import NOWHERE, compile_error, fault, located, unsupported
+from .tokens import END, Token, tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
+    from dra_operator.errors import CelFault
+
+    from .complaints import Complaint
     from .syntax import Node
 
-    Branch = lark.Tree[lark.Token]
-    Children = Sequence[lark.Token | Branch]
+    State = Callable[[], "State | None"]
 
-MAX_LENGTH: Final = 10 * 1024
-"""Expressions are limited to 10 KiB (alloc L-8)."""
+__all__ = ["MAX_BYTES", "MAX_DEPTH", "fault", "parse", "unsupported"]
 
-MAX_DEPTH: Final = 200
-"""Deepest nesting that we take. cel-go refuses 250 levels of any one rule; below this number it accepts."""
+MAX_BYTES: Final = 10 * 1024
+"""Expressions are limited to 10 KiB of UTF-8 (alloc L-8): the API server's validation refuses longer ones before it compiles them."""
 
-KEYWORDS: Final = frozenset({"in", "null"})
-"""Words that are never names; the lexer takes them for names where nothing else can stand."""
+MAX_DEPTH: Final = 250
+"""cel-go's limit: for each rule of its grammar, of how deep it is in itself, and for operators, choices, selections, methods and indices that hold one another."""
 
 RESERVED: Final = frozenset(
     "as break const continue else for function if import let loop package namespace return var void while".split()  # noqa: SIM905 -- reads as CEL's own list of words
 )
 
-_BINARY: Final = {
-    "relation_lt": "_<_",
-    "relation_le": "_<=_",
-    "relation_gt": "_>_",
-    "relation_ge": "_>=_",
-    "relation_eq": "_==_",
-    "relation_ne": "_!=_",
-    "relation_in": "@in",
-    "addition_add": "_+_",
-    "addition_sub": "_-_",
-    "multiplication_mul": "_*_",
-    "multiplication_div": "_/_",
-    "multiplication_mod": "_%_",
+_CHOICE, _EITHER, _BOTH, _RELATION, _SUM, _PRODUCT = range(1, 7)
+_BINDS: Final = {
+    "?": 0,
+    ":": _CHOICE,
+    "||": _EITHER,
+    "&&": _BOTH,
+    **dict.fromkeys(("<", "<=", ">", ">=", "==", "!=", "in"), _RELATION),
+    **dict.fromkeys(("+", "-"), _SUM),
+    **dict.fromkeys(("*", "/", "%"), _PRODUCT),
 }
+"""How strongly operators bind; `?` is a choice whose first branch is not over."""
 
-
-def fault(text: str, at: int, message: str) -> CelCompileError:
-    """A compile error in upstream's form: position, message, the line and a caret under it."""
-    line_start = text.rfind("\n", 0, at) + 1
-    line = text[line_start:].partition("\n")[0]
-    row, column = text.count("\n", 0, at) + 1, at - line_start
-    pointer = "." * column + "^"
-    return CelCompileError(
-        f"compilation failed: ERROR: <input>:{row}:{column + 1}: {message}\n | {line}\n | {pointer}"
-    )
-
-
-def unsupported(what: str) -> CelUnsupported:
-    """The error for what CEL has and this engine does not."""
-    return CelUnsupported(f"CEL: {what} is not supported yet")
+_CLOSED_BY: Final = {
+    "(": ")",
+    "call": ")",
+    "method": ")",
+    "index": "]",
+    "[": "]",
+    "{": "}",
+    "message": "}",
+    "": END,
+}
+_ITEMS: Final = frozenset({"[", "{", "message"})
+"""What may be empty but for a comma, and end with one."""
 
 
 def parse(text: str) -> Node:
     """Parse an expression.
 
     Raises:
-        CelCompileError: it is no CEL, or longer than 10 KiB.
-        CelUnsupported: it is nested too deeply, or builds messages.
+        CelCompileError: it is no CEL, or longer or deeper than upstream allows.
     """
-    if len(text.encode()) > MAX_LENGTH:
-        raise CelCompileError(f"expression size exceeds limit of {MAX_LENGTH} bytes")
+    text = _whole_characters(text)
+    if len(text.encode()) > MAX_BYTES:
+        raise CelCompileError(f"Too long: may not be more than {MAX_BYTES} bytes")
+    return _Parser(text).parse()
+
+
+def _whole_characters(text: str) -> str:
+    """Halves of characters become what Go makes of them when it reads JSON."""
     try:
-        return _Reader(text).node(parser().parse(text))
-    except UnexpectedInput as error:
-        raise _syntax_fault(text, error) from error
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
-def _syntax_fault(text: str, error: UnexpectedInput) -> CelCompileError:
-    """Where the parser stopped; the wording after "Syntax error" is ours (cel.md, section 3.4)."""
-    token = getattr(error, "token", None)
-    if token is not None and token.type == "$END":
-        return fault(text, len(text), "Syntax error: unexpected end of the expression")
-    at: int = getattr(error, "pos_in_stream", None) or 0
-    found = text[at : at + 1] if token is None else str(token)
-    return fault(text, at, f"Syntax error: unexpected {found!r}")
+class _Value(NamedTuple):
+    """A part that is parsed, and how many of the nodes that cel-go counts lie on the longest way down."""
+
+    node: Node
+    height: int
 
 
-def _start(tree: lark.Token | Branch) -> int:
-    """Where a branch begins in the text: at its first token."""
-    while isinstance(tree, lark.Tree):
-        tree = tree.children[0]
-    return tree.start_pos or 0
+@dataclass(slots=True)
+class _Operator:
+    """An operator that waits for its right side, with what stands left of it; `&&` and `||` gather their terms."""
+
+    sign: str
+    places: list[int]
+    values: list[_Value]
 
 
-def _is(child: lark.Token | Branch, value: str) -> bool:
-    return isinstance(child, lark.Token) and child.value == value
+@dataclass(slots=True)
+class _Level:
+    """A construct that is open: parentheses, a list, the arguments of a call; the outermost is the whole expression."""
+
+    kind: str
+    at: int
+    name: str = ""
+    target: _Value | None = None
+    values: list[_Value] = field(default_factory=list)
+    optional: set[int] = field(default_factory=set)
+    operators: list[_Operator] = field(default_factory=list)
 
 
-class _Reader:
-    """Turns one parse tree into a syntax tree."""
+class _Stop(Exception):
+    """Nothing behind a syntax error is looked at."""
+
+
+class _Parser:
+    """Parses one expression: each state is a method that goes on from the next token and says which state follows."""
 
     def __init__(self, text: str) -> None:
-        self.text = text
-        self._depth = 0
-        self._rules: dict[str, Callable[[Children], Node]] = {
-            "expr": self._conditional,
-            "conditionalor": lambda children: self._logic(children, is_and=False),
-            "conditionaland": lambda children: self._logic(children, is_and=True),
-            "relation": self._binary,
-            "addition": self._binary,
-            "multiplication": self._binary,
-            "unary": self._unary,
-            "member_dot": self._select,
-            "member_opt": self._select,
-            "member_index": self._index,
-            "member_opt_index": self._index,
-            "member_dot_arg": self._method,
-            "member_object": self._message,
-            "literal": self._literal,
-            "dot_ident": self._ident,
-            "ident": self._ident,
-            "dot_ident_arg": self._function,
-            "ident_arg": self._function,
-            "paren_expr": lambda children: self.node(children[1]),
-            "list_lit": self._list,
-            "map_lit": self._map,
-        }
+        self._text = text
+        self._tokens, broken = tokens(text)
+        self._at = 0
+        self._faults: list[CelFault] = []
+        for token in broken:
+            self._note(complaints.no_token(token))
+        self._levels = [_Level("", 0)]
+        self._depth = {"expr": 1, "relation": 1, "calc": 1}
+        self._value = _Value(syntax.Literal(None, 0), 0)
 
-    def node(self, tree: lark.Token | Branch) -> Node:
-        """The syntax tree of one branch; rules that only pass on one child are skipped without recursion."""
-        while (
-            isinstance(tree, lark.Tree)
-            and len(tree.children) == 1
-            and isinstance(tree.children[0], lark.Tree)
-        ):
-            tree = tree.children[0]
-        assert isinstance(tree, lark.Tree)
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise unsupported("so deep a nesting")
-        made = self._rules[str(tree.data)](tree.children)
-        self._depth -= 1
-        return made
-
-    def _name(self, token: lark.Token | Branch) -> str:
-        if str(token) in KEYWORDS:
-            raise self._fault(_start(token), f"Syntax error: unexpected {str(token)!r}")
-        return str(token)
-
-    def _fault(self, at: int, message: str) -> CelCompileError:
-        return fault(self.text, at, message)
-
-    def _conditional(self, children: Children) -> Node:
-        condition, mark, then, _, otherwise = children
-        return syntax.Conditional(self.node(condition), self.node(then), self.node(otherwise), _start(mark))
-
-    def _logic(self, children: Children, *, is_and: bool) -> Node:
-        rule = "conditionaland" if is_and else "conditionalor"
-        terms: list[Node] = []
-        places: list[int] = []
-        while len(children) > 1:
-            left, sign, right = children
-            terms.append(self.node(right))
-            places.append(_start(sign))
-            while isinstance(left, lark.Tree) and left.data == rule and len(left.children) == 1:
-                left = left.children[0]
-            if not (isinstance(left, lark.Tree) and left.data == rule):
-                terms.append(self.node(left))
-                break
-            children = left.children
-        return syntax.Logic(is_and, tuple(reversed(terms)), tuple(reversed(places)))
-
-    def _binary(self, children: Children) -> Node:
-        head, right = children
-        assert isinstance(head, lark.Tree)
-        left, sign = head.children
-        return syntax.Call(_BINARY[str(head.data)], None, (self.node(left), self.node(right)), _start(sign))
-
-    def _unary(self, children: Children) -> Node:
-        sign, operand = children
-        assert isinstance(sign, lark.Tree)
-        name = "!_" if sign.data == "unary_not" else "-_"
-        return syntax.Call(name, None, (self.node(operand),), _start(sign.children[0]))
-
-    def _select(self, children: Children) -> Node:
-        field = self._name(children[-1]).strip("`")
-        return syntax.Select(
-            self.node(children[0]), field, _start(children[1]), optional=_is(children[2], "?")
-        )
-
-    def _index(self, children: Children) -> Node:
-        name = "_[?_]" if _is(children[2], "?") else "_[_]"
-        return syntax.Call(name, None, (self.node(children[0]), self.node(children[-2])), _start(children[1]))
-
-    def _arguments(self, children: Children) -> tuple[Branch, ...]:
-        lists = [child for child in children if isinstance(child, lark.Tree) and child.data == "exprlist"]
-        return tuple(child for child in lists[-1].children if isinstance(child, lark.Tree)) if lists else ()
-
-    def _message(self, _: Children) -> Node:
-        raise unsupported("building messages")
-
-    def _literal(self, children: Children) -> Node:
-        (token,) = children
-        assert isinstance(token, lark.Token)
+    def parse(self) -> Node:
+        state: State | None = self._operand
         try:
-            return syntax.Literal(CONSTANTS[token.type](token.value), _start(token))
+            while state is not None:
+                state = state()
+        except _Stop:
+            pass
+        if self._faults:
+            raise compile_error(self._text, self._faults)
+        return self._value.node
+
+    def _peek(self, ahead: int = 0) -> Token:
+        return self._tokens[min(self._at + ahead, len(self._tokens) - 1)]
+
+    def _take(self) -> Token:
+        token = self._peek()
+        self._at += 1
+        return token
+
+    def _takes(self, kind: str) -> bool:
+        """Take the next token if it is of that kind."""
+        found = self._peek().kind == kind
+        self._at += found
+        return found
+
+    # faults and limits
+
+    def _note(self, complaint: Complaint) -> None:
+        at, message, hint = complaint
+        self._faults.append(located(self._text, at, message, hint))
+
+    def _refuse(self, complaint: Complaint) -> _Stop:
+        self._note(complaint)
+        return _Stop()
+
+    def _deeper(self, *rules: str) -> None:
+        """Rules of the grammar begin in themselves."""
+        for rule in rules:
+            self._depth[rule] += 1
+            if self._depth[rule] > MAX_DEPTH:
+                raise self._refuse((NOWHERE, f"expression recursion limit exceeded: {MAX_DEPTH}", ""))
+
+    def _higher(self, *rules: str) -> None:
+        """Rules are over that began in themselves."""
+        for rule in rules:
+            self._depth[rule] -= 1
+
+    def _made(self, node: Node, *parts: _Value, counted: bool = True) -> None:
+        """A part is parsed."""
+        height = max((part.height for part in parts), default=0) + counted
+        if height > MAX_DEPTH:
+            raise self._refuse((NOWHERE, "max recursion depth exceeded", ""))
+        self._value = _Value(node, height)
+
+    def _written(self) -> str:
+        """The text of the next token and the one before it, with what stands between them."""
+        token = self._peek()
+        return self._text[self._peek(-1).at : token.at + len(token.text)]
+
+    # operands
+
+    def _operand(self) -> State | None:
+        return self._sign() if self._peek().kind in {"!", "-"} else self._primary()
+
+    def _sign(self) -> State | None:
+        """Signs before an operand; two of them are none. One minus before a number is part of the number."""
+        sign = self._take()
+        odd = True
+        while self._takes(sign.kind):
+            odd = not odd
+        number = complaints.is_number(self._peek())
+        if sign.kind == "-" and number and self._peek(-1) is sign:
+            return self._literal(self._take(), sign)
+        if odd:
+            self._levels[-1].operators.append(_Operator(f"{sign.kind}_", [sign.at], []))
+        if sign.kind == "!" and self._peek().kind == "-":
+            minus = self._take()
+            if not complaints.is_number(self._peek()):
+                raise self._refuse(complaints.after_minus(self._peek(), self._written()))
+            return self._literal(self._take(), minus)
+        return self._primary(after=sign)
+
+    def _primary(self, after: Token | None = None) -> State | None:
+        token = self._peek()
+        if token.kind in CONSTANTS:
+            return self._literal(self._take())
+        if token.kind in {"IDENTIFIER", "."}:
+            return self._name()
+        if token.kind in {"(", "[", "{"}:
+            self._take()
+            return self._open(_Level(token.kind, token.at))
+        opened = self._levels[-1].kind if self._peek(-1).kind in {"(", "[", "{"} else ""
+        raise self._refuse(complaints.for_operand(token, self._peek(1), after, opened, self._written()))
+
+    def _literal(self, token: Token, minus: Token | None = None) -> State | None:
+        at = token.at if minus is None else minus.at
+        value: object = None
+        try:
+            value = CONSTANTS[token.kind](f"-{token.text}" if minus else token.text)
         except ValueError as error:
-            raise self._fault(_start(token), str(error)) from error
+            self._note((at, str(error), complaints.for_literal(token)))
+        self._made(syntax.Literal(value, at), counted=False)
+        return self._operator
 
-    def _ident(self, children: Children) -> Node:
-        name = self._name(children[-1])
-        if name in RESERVED:
-            raise self._fault(_start(children[0]), f"reserved identifier: {name}")
-        return syntax.Ident("".join(map(str, children)), _start(children[-1]))
+    def _name(self) -> State | None:
+        first = self._peek()
+        dot = "." if self._takes(".") else ""
+        token = self._take()
+        if token.kind != "IDENTIFIER":
+            raise self._refuse(complaints.after_dot(token, self._text[first.at : token.at + len(token.text)]))
+        if self._is_message():
+            return self._message(dot + token.text)
+        if token.text in RESERVED:
+            self._note((first.at, f"reserved identifier: {token.text}", ""))
+            self._made(syntax.Literal(None, first.at), counted=False)
+            return self._operator if self._peek().kind != "(" else self._open(_Level("call", self._take().at))
+        if self._peek().kind == "(":
+            return self._open(_Level("call", self._take().at, dot + token.text))
+        self._made(syntax.Ident(dot + token.text, token.at), counted=False)
+        return self._operator
 
-    def _list(self, children: Children) -> Node:
-        items, optional = self._inits(children)
-        return syntax.ListLiteral(tuple(self.node(item[-1]) for item in items), _start(children[0]), optional)
+    def _is_message(self) -> bool:
+        ahead = 0
+        while self._peek(ahead).kind == "." and self._peek(ahead + 1).kind == "IDENTIFIER":
+            ahead += 2
+        return self._peek(ahead).kind == "{"
 
-    def _map(self, children: Children) -> Node:
-        items, optional = self._inits(children)
-        entries = tuple((self.node(item[-3]), self.node(item[-1])) for item in items)
-        return syntax.MapLiteral(entries, _start(children[0]), optional)
+    def _message(self, name: str) -> State | None:
+        while self._takes("."):
+            name += f".{self._take().text}"
+        return self._open(_Level("message", self._take().at, name))
 
-    def _inits(self, children: Children) -> tuple[list[Children], frozenset[int]]:
-        inner = next((child.children for child in children if isinstance(child, lark.Tree)), [])
-        items: list[Children] = [child.children for child in inner if isinstance(child, lark.Tree)]
-        return items, frozenset(number for number, item in enumerate(items) if _is(item[0], "?"))
+    # what is open
 
-    def _function(self, children: Children) -> Node:
-        opening = next(number for number, child in enumerate(children) if _is(child, "("))
-        name, at = self._name(children[opening - 1]), _start(children[opening])
-        arguments = self._arguments(children)
-        if opening != 1:
-            return syntax.Call(name, None, tuple(map(self.node, arguments)), at)
-        return self._expanded(name, None, arguments, at)
+    def _open(self, level: _Level) -> State | None:
+        self._levels.append(level)
+        closing = _CLOSED_BY[level.kind]
+        if level.kind in _ITEMS and self._peek().kind == "," and self._peek(1).kind == closing:
+            self._take()
+        if self._peek().kind == closing and level.kind not in {"(", "index"}:
+            self._take()
+            return self._close()
+        self._deeper("expr", "relation", "calc")
+        return self._item(level)
 
-    def _method(self, children: Children) -> Node:
-        name, at = self._name(children[2]), _start(children[3])
-        arguments = self._arguments(children[3:])
-        return self._expanded(name, self.node(children[0]), arguments, at)
+    def _item(self, level: _Level) -> State | None:
+        """An element, a key, an index, a field or an argument begins."""
+        if level.kind in {"[", "{", "index", "message"} and self._takes("?"):
+            level.optional.add(len(level.values))
+        if level.kind == "message":
+            token = self._take()
+            if token.kind not in {"IDENTIFIER", "ESC_IDENTIFIER"}:
+                raise self._refuse(complaints.for_field(token))
+            if not self._takes(":"):
+                raise self._refuse(complaints.for_colon(self._peek()))
+        return self._operand
 
-    def _expanded(self, name: str, target: Node | None, arguments: tuple[Branch, ...], at: int) -> Node:
-        nodes = tuple(map(self.node, arguments))
-        expanded = expand(Expansion(name, target, nodes, at, self._fault))
-        return expanded or syntax.Call(name, target, nodes, at)
+    def _close(self) -> State | None:
+        level = self._levels.pop()
+        nodes = tuple(value.node for value in level.values)
+        if level.kind == "(":
+            return self._operator
+        if level.kind == "[":
+            self._made(
+                syntax.ListLiteral(nodes, level.at, frozenset(level.optional)), *level.values, counted=False
+            )
+        elif level.kind == "{":
+            optional = frozenset(number // 2 for number in level.optional)
+            entries = tuple(zip(nodes[::2], nodes[1::2], strict=True))
+            self._made(syntax.MapLiteral(entries, level.at, optional), *level.values, counted=False)
+        elif level.kind == "message":
+            self._made(syntax.Message(level.name, nodes, level.at), *level.values, counted=False)
+        else:
+            self._called(level, nodes)
+        return self._operator
+
+    def _called(self, level: _Level, nodes: tuple[Node, ...]) -> None:
+        """A call, a method or an index is complete."""
+        if level.target is None:
+            self._made(self._expanded(level.name, None, nodes, level.at), *level.values, counted=False)
+            return
+        target, node = level.target.node, None
+        if level.kind == "index":
+            node = syntax.Call("_[?_]" if level.optional else "_[_]", None, (target, *nodes), level.at)
+        self._made(node or self._expanded(level.name, target, nodes, level.at), level.target, *level.values)
+
+    def _expanded(self, name: str, target: Node | None, nodes: tuple[Node, ...], at: int) -> Node:
+        try:
+            found = expand(
+                Expansion(name, target, nodes, at, lambda at, message: fault(self._text, at, message))
+            )
+        except CelCompileError as error:
+            self._faults.extend(error.faults)
+            return syntax.Literal(None, at)
+        return found or syntax.Call(name, target, nodes, at)
+
+    # what follows an operand
+
+    def _operator(self) -> State | None:
+        kind = self._peek().kind
+        if kind == ".":
+            return self._member()
+        if kind == "[":
+            return self._open(_Level("index", self._take().at, target=self._value))
+        self._reduce(_PRODUCT + 1)
+        if kind in {"&&", "||"}:
+            return self._chain()
+        if _BINDS.get(kind, 0) >= _RELATION:
+            return self._binary()
+        if kind in {"?", ":"}:
+            return self._question() if kind == "?" else self._colon()
+        return self._end()
+
+    def _member(self) -> State | None:
+        dot = self._take()
+        optional = self._takes("?")
+        name = self._take()
+        if name.kind not in {"IDENTIFIER", "ESC_IDENTIFIER"}:
+            written = self._text[dot.at : name.at + len(name.text)]
+            raise self._refuse(
+                complaints.after_optional_dot(name) if optional else complaints.after_dot(name, written)
+            )
+        if name.kind == "IDENTIFIER" and not optional and self._peek().kind == "(":
+            return self._open(_Level("method", self._take().at, name.text, self._value))
+        self._made(syntax.Select(self._value.node, name.text.strip("`"), dot.at, optional), self._value)
+        return self._operator
+
+    def _wait(self, operator: _Operator) -> State:
+        self._levels[-1].operators.append(operator)
+        return self._operand
+
+    def _top(self) -> _Operator | None:
+        operators = self._levels[-1].operators
+        return operators[-1] if operators else None
+
+    def _chain(self) -> State:
+        token = self._take()
+        self._reduce(_BINDS[token.kind] + 1)
+        top = self._top()
+        if top is None or top.sign != token.kind:
+            return self._wait(_Operator(token.kind, [token.at], [self._value]))
+        top.places.append(token.at)
+        top.values.append(self._value)
+        return self._operand
+
+    def _binary(self) -> State:
+        token = self._take()
+        binds = _BINDS[token.kind]
+        self._reduce(binds)
+        self._deeper("relation" if binds == _RELATION else "calc")
+        return self._wait(_Operator(token.kind, [token.at], [self._value]))
+
+    def _question(self) -> State:
+        self._reduce(_EITHER)
+        top = self._top()
+        if top is not None and top.sign == "?":
+            raise self._refuse(complaints.unfinished(self._peek()))
+        return self._wait(_Operator("?", [self._take().at], [self._value]))
+
+    def _colon(self) -> State | None:
+        self._reduce(_EITHER)
+        top, level = self._top(), self._levels[-1]
+        if top is not None and top.sign == "?":
+            self._take()
+            top.sign = ":"
+            top.values.append(self._value)
+            self._deeper("expr")
+            return self._operand
+        self._reduce(_CHOICE)
+        if level.kind != "{" or len(level.values) % 2:
+            return self._end()
+        self._take()
+        level.values.append(self._value)
+        return self._operand
+
+    def _end(self) -> State | None:
+        """The end of an item, of what is open, or of everything."""
+        self._reduce(_CHOICE)
+        token, level = self._peek(), self._levels[-1]
+        if level.operators:
+            raise self._refuse(complaints.unfinished(token))
+        is_key = level.kind == "{" and len(level.values) % 2 == 0
+        if token.kind == _CLOSED_BY[level.kind] and not is_key:
+            level.values.append(self._value)
+            return self._closing()
+        if token.kind == "," and level.kind in {"[", "{", "message", "call", "method"} and not is_key:
+            self._take()
+            level.values.append(self._value)
+            ends = level.kind in _ITEMS and self._peek().kind == _CLOSED_BY[level.kind]
+            return self._closing() if ends else self._item(level)
+        kind = "key" if is_key else level.kind
+        raise self._refuse(complaints.after_operand(token, self._peek(1), self._peek(-1), kind))
+
+    def _closing(self) -> State | None:
+        if not self._levels[-1].kind:
+            return None
+        self._take()
+        self._higher("expr", "relation", "calc")
+        return self._close()
+
+    # operators that have both sides
+
+    def _reduce(self, binds: int) -> None:
+        """Complete the operators that bind that strongly."""
+        operators = self._levels[-1].operators
+        while operators and _BINDS.get(operators[-1].sign, _PRODUCT + 1) >= binds:
+            self._complete(operators.pop())
+
+    def _complete(self, operator: _Operator) -> None:
+        sign, at = operator.sign, operator.places[0]
+        values = (*operator.values, self._value)
+        nodes = tuple(value.node for value in values)
+        if sign in {"!_", "-_"}:
+            self._made(syntax.Call(sign, None, nodes, at), *values, counted=False)
+        elif sign in {"&&", "||"}:
+            self._made(syntax.Logic(sign == "&&", nodes, tuple(operator.places)), *values, counted=False)
+        elif sign == ":":
+            self._higher("expr")
+            self._made(syntax.Conditional(nodes[0], nodes[1], nodes[2], at), *values)
+        else:
+            self._higher("relation" if _BINDS[sign] == _RELATION else "calc")
+            name = "@in" if sign == "in" else f"_{sign}_"
+            self._made(syntax.Call(name, None, nodes, at), *values)

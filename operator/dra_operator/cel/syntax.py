@@ -144,6 +144,15 @@ class OptionalMap:
     flat: bool
 
 
+@dataclass(eq=False, slots=True)
+class Message:
+    """`name{field: value}`: none of the values that selectors see can be built so; the checker refuses it."""
+
+    name: str
+    fields: tuple[Node, ...]
+    at: int
+
+
 Node: TypeAlias = (
     Literal
     | Ident
@@ -158,6 +167,7 @@ Node: TypeAlias = (
     | SortBy
     | Bind
     | OptionalMap
+    | Message
 )
 
 
