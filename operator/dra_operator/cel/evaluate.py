@@ -13,7 +13,7 @@ from dra_operator.errors import CelCompileError, CelRuntimeError
 
 from . import syntax
 from .environment import DECLARED_TYPES, NULL_VALUE, type_identifier
-from .functions import item
+from .functions import KEYS, invalid_key, item, members
 from .parser import unsupported
 from .patterns import PATTERNS
 from .running import (
@@ -147,21 +147,31 @@ class _Planner:
             return _variable(scope[node.name])
         name = node.name.removeprefix(".")
         if name == "device":
-            return lambda frame: frame.device
+            return lambda frame: frame.device.as_map()
         return _type(type_identifier(node, scope))
+
+    def _operand(self, node: Node, scope: Slots) -> Run:
+        """What a field is taken of; the device itself need not be made a map for it."""
+        if (
+            isinstance(node, syntax.Ident)
+            and node.name.removeprefix(".") == "device"
+            and node.name not in scope
+        ):
+            return lambda frame: frame.device
+        return self.plan(node, scope)
 
     def _select(self, node: syntax.Select, scope: Slots) -> Run:
         if dotted(node) == NULL_VALUE:
             return _Constant(0)
         if name := type_identifier(node, scope):
             return _type(name)
-        operand, field = self.plan(node.operand, scope), node.field
+        operand, field = self._operand(node.operand, scope), node.field
         if node.optional:
             return lambda frame: optional_field_of(operand(frame), field)
         return lambda frame: field_of(operand(frame), field)
 
     def _has(self, node: syntax.Has, scope: Slots) -> Run:
-        operand, field = self.plan(node.operand, scope), node.field
+        operand, field = self._operand(node.operand, scope), node.field
         return lambda frame: optional_field_of(operand(frame), field).present
 
     def _call(self, node: syntax.Call, scope: Slots) -> Run:
@@ -173,8 +183,14 @@ class _Planner:
             name, target = (qualified, None) if self._functions.knows(qualified) else (name, target)
         nodes = node.args if target is None else (target, *node.args)
         arguments = tuple(self.plan(argument, scope) for argument in nodes)
+        if name in {"_[_]", "_[?_]"} and isinstance(arguments[1], _Constant):
+            _check_key(arguments[1].value)
         if name == "_[_]":
             return _index(*arguments)
+        if name == "@in" and isinstance(nodes[1], syntax.ListLiteral) and isinstance(arguments[1], _Constant):
+            known = members(arguments[1].value)
+            if known is not None:
+                return _in_constant(arguments[0], known)
         _check_pattern(name, arguments)
         run = Dispatch(name, self._functions.of(name, method=target is not None), arguments)
         return _folded(name, run) or run.specialised()
@@ -239,15 +255,14 @@ class _Planner:
             made: dict[Any, Any] = {}
             for number, (key_run, value_run) in enumerate(entries):
                 shown, value = key_run(frame), value_run(frame)
-                key = to_key(shown)
                 if number in optional and not is_present(value):
-                    continue
-                if key in made:
-                    raise CelRuntimeError(f"Failed with repeated key {shown}")
-                made[key] = present(value) if number in optional else value
+                    made.pop(to_key(shown), None)
+                else:
+                    made[to_key(shown)] = present(value) if number in optional else value
             return made
 
-        return run
+        parts = [part for entry in entries for part in entry]
+        return _literal(run) if all(isinstance(part, _Constant) for part in parts) else run
 
     def _fold(self, node: syntax.Fold, scope: Slots) -> Run:
         range_ = self.plan(node.range, scope)
@@ -346,6 +361,27 @@ def _variable(slot: int) -> Run:
         return value
 
     return run
+
+
+def _literal(run: Run) -> Run:
+    """What a literal of constants gives; one that fails does so when it runs."""
+    device: Any = None  # constants ask for none
+    try:
+        return _Constant(run(Frame(device, [])))
+    except CelRuntimeError:
+        return run
+
+
+def _check_key(key: Any) -> None:
+    if type(key) not in KEYS:
+        raise CelCompileError(f"program instantiation failed: {invalid_key(key)}")
+
+
+def _in_constant(item_run: Run, known: frozenset[Any]) -> Run:
+    """`in` a list of constants: upstream looks into a set, and at nothing if that is empty."""
+    if not known:
+        return _Constant(value=False)
+    return lambda frame: to_key(item_run(frame)) in known
 
 
 def _index(container: Run, key: Run) -> Run:

@@ -18,6 +18,7 @@ from .registry import Table
 from .values import (
     INT_MAX,
     INT_MIN,
+    MISSING,
     NONE,
     UINT_MAX,
     Duration,
@@ -26,6 +27,8 @@ from .values import (
     TypeName,
     UInt,
     equal,
+    find,
+    look_up,
     some,
     to_key,
     type_name,
@@ -259,10 +262,36 @@ def _same(item: Any, other: Any) -> bool:
         return False
 
 
+KEYS: Final = frozenset({str, int, bool, UInt, float})
+"""Types of values that may stand in brackets."""
+
+
+def members(items: tuple[Any, ...]) -> frozenset[Any] | None:
+    """Keys of all that is `in` a list of constants, as cel-go collects them, or None where it does not.
+
+    It is coarser than `==` for a large int in a list: any double that it is converted to counts.
+    """
+    if not all(type(each) in KEYS for each in items):
+        return None
+    return frozenset(to_key(same) for each in items for same in _same_number(each))
+
+
+def _same_number(value: Any) -> tuple[Any, ...]:
+    if type(value) is float:
+        whole = value.is_integer()
+        ints = (int(value),) if whole and INT_MIN <= value <= INT_MAX else ()
+        return (value, *ints, *((UInt(value),) if whole and 0 <= value <= UINT_MAX else ()))
+    if type(value) is int:
+        return (value, float(value), *((UInt(value),) if value >= 0 else ()))
+    if type(value) is UInt:
+        return (value, float(value), *((int(value),) if value <= INT_MAX else ()))
+    return (value,)
+
+
 @STANDARD.define("@in(A, map(A, B)) -> bool")
 def in_map(key: Any, entries: dict[Any, Any]) -> bool:
     """`in` a map."""
-    return to_key(key) in entries
+    return find(entries, key) is not MISSING
 
 
 def missing_key(key: Any) -> CelRuntimeError:
@@ -306,21 +335,21 @@ def optional_item(container: Any, key: Any) -> Optional:
     return NONE if found is MISSING else some(found)
 
 
-MISSING: Final = object()
-"""What `lookup` returns when there is nothing."""
+def invalid_key(key: Any) -> CelRuntimeError:
+    """The error of a value in brackets that no container is indexed by."""
+    return CelRuntimeError(f"invalid qualifier type: {type_name(key)}")
 
 
 def lookup(container: Any, key: Any) -> Any:
     """A member of a list, map or anything else (which has none).
 
     Raises:
-        CelRuntimeError: the key is of the wrong type for the container.
+        CelRuntimeError: the key is of the wrong type for the container, or for any.
     """
+    if type(key) not in KEYS:
+        raise invalid_key(key)
     if isinstance(container, dict):
-        try:
-            return container[to_key(key)]
-        except KeyError:
-            return MISSING
+        return look_up(container, key)
     if isinstance(container, tuple):
         index = _list_index(key)
         return container[index] if 0 <= index < len(container) else MISSING

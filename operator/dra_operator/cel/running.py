@@ -10,8 +10,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dra_operator.errors import CelRuntimeError, CelUnsupported
 
-from .functions import MISSING, item, lookup, missing_key, shown_key
-from .values import NONE, TYPE_NAMES, DeviceInput, DomainMap, Optional, from_key, some, to_key, type_name
+from .functions import item, lookup, missing_key, shown_key
+from .values import (
+    MISSING,
+    NONE,
+    TYPE_NAMES,
+    DeviceInput,
+    DomainMap,
+    Optional,
+    from_key,
+    some,
+    to_key,
+    type_name,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

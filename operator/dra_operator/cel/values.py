@@ -188,6 +188,10 @@ class DeviceInput:
         """A field of `device`."""
         return getattr(self, _FIELDS[name])
 
+    def as_map(self) -> dict[str, Any]:
+        """`device` as a value: to upstream, it is a map when expressions run."""
+        return {name: self.field(name) for name in _FIELDS}
+
 
 _FIELDS: Final = {
     "driver": "driver",
@@ -264,7 +268,6 @@ TYPE_NAMES: Final[dict[type, str]] = {
     Timestamp: "google.protobuf.Timestamp",
     Quantity: "kubernetes.Quantity",
     Semver: "kubernetes.Semver",
-    DeviceInput: "kubernetes.DRADevice",
 }
 """Python type of a value → name of its CEL type."""
 
@@ -277,25 +280,88 @@ def type_name(value: Any) -> str:
     return TYPE_NAMES[type(value)]
 
 
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A map key that is neither string nor int, as dictionaries hold it: keys of different types are different keys, as in Go."""
+
+    kind: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OwnKey:
+    """A map key that is equal to itself alone: lists, maps, optionals, quantities."""
+
+    value: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OwnKey) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+_OWN_KEYS: Final = frozenset({"list", "map", "optional_type", "kubernetes.Quantity", "kubernetes.URL"})
+_NO_KEYS: Final = {"bytes": "types.Bytes", "kubernetes.Semver": "cel.Semver"}
+
+
 def to_key(value: Any) -> Any:
-    """A map key as the dictionaries hold it: bools are wrapped, since Python's equal 0 and 1.
+    """A map key as the dictionaries hold it.
 
     Raises:
         CelRuntimeError: the value cannot be a key.
     """
     kind = type(value)
-    if kind is str or kind is int or kind is UInt:
+    if kind is str or kind is int:
         return value
-    if kind is bool:
-        return (value,)
-    if kind is float:
-        return value
-    raise CelRuntimeError(f"unsupported key type: {type_name(value)}")
+    name = type_name(value)
+    if name in _NO_KEYS:
+        raise CelRuntimeError(f"internal error: runtime error: hash of unhashable type {_NO_KEYS[name]}")
+    if name in _OWN_KEYS or value != value:  # noqa: PLR0124 - NaN, which Go never finds again
+        return OwnKey(value)
+    return Key(name, value)
 
 
 def from_key(key: Any) -> Any:
     """The value behind a key."""
-    return key[0] if isinstance(key, tuple) else key
+    return key.value if isinstance(key, Key | OwnKey) else key
+
+
+MISSING: Final = object()
+"""What `find` returns when there is nothing."""
+
+
+def find(entries: dict[Any, Any], key: Any) -> Any:
+    """A member of a map; numbers find keys of the same value and another type.
+
+    Raises:
+        CelRuntimeError: the value cannot be a key.
+    """
+    if entries:
+        for candidate in _candidates(key):
+            if candidate in entries:
+                return entries[candidate]
+    return MISSING
+
+
+def look_up(entries: dict[Any, Any], key: Any) -> Any:
+    """As `find`, but what is not in a map of domains is an empty map (alloc L-6)."""
+    found = find(entries, key)
+    return {} if found is MISSING and isinstance(entries, DomainMap) else found
+
+
+def _candidates(key: Any) -> tuple[Any, ...]:
+    kind = type(key)
+    if kind is str:
+        return (key,)
+    own = to_key(key)
+    if kind is int:
+        return (own, to_key(UInt(key)))
+    if kind is UInt:
+        return (own, int(key))
+    if kind is float and key.is_integer():
+        return (own, int(key), to_key(UInt(int(key))))
+    return (own,)
 
 
 def equal(left: Any, right: Any) -> bool:
@@ -303,7 +369,6 @@ def equal(left: Any, right: Any) -> bool:
 
     Raises:
         CelRuntimeError: a quantity or version on the left, something else on the right.
-        CelUnsupported: upstream's answer to this comparison is not known.
     """
     kind, other = type(left), type(right)
     if left is None or right is None:
@@ -317,13 +382,11 @@ def equal(left: Any, right: Any) -> bool:
     if kind in {dict, DomainMap}:
         return (
             isinstance(right, dict)
-            and left.keys() == right.keys()
-            and all(_equal_members(left[key], right[key]) for key in left)
+            and len(left) == len(right)
+            and all(_equal_entries(member, look_up(right, from_key(key))) for key, member in left.items())
         )
     if kind is Optional:
         return other is Optional and _equal_optionals(left, right)
-    if DeviceInput in {kind, other}:
-        raise CelUnsupported("CEL: comparing whole devices is not supported")
     return kind is other and bool(left == right)
 
 
@@ -338,10 +401,12 @@ def _equal_members(left: Any, right: Any) -> bool:
     """Equality inside of lists and maps, where cel-go takes members that cannot be compared for equal ones."""
     try:
         return equal(left, right)
-    except CelRuntimeError as error:
-        raise CelUnsupported(
-            "CEL: comparing lists whose members cannot be compared is not supported"
-        ) from error
+    except CelRuntimeError:
+        return True
+
+
+def _equal_entries(left: Any, right: Any) -> bool:
+    return right is not MISSING and _equal_members(left, right)
 
 
 def _strictly_equal(left: Any, right: Any) -> bool:

@@ -155,7 +155,6 @@ UNSUPPORTED = [
     "sets.contains([1], [1])",
     "[3, 1].sort() == [1, 3]",
     "google.protobuf.Any{} == dyn(1)",
-    "[device] == [device]",
 ]
 
 

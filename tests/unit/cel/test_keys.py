@@ -1,0 +1,78 @@
+"""Keys of maps and what stands in brackets, as Go's maps have it; all of it is upstream's behaviour, recorded."""
+
+from __future__ import annotations
+
+import pytest
+
+from dra_operator.errors import CelCompileError, CelRuntimeError
+
+from .build import matches
+
+TRUE = [
+    # a later entry takes the place of an earlier one
+    '{"a": 1, "a": 2}["a"] == 2',
+    '{"a": 1, ?"a": optional.none()}.size() == 0',
+    # keys of different types are different keys, and found by numbers of the same value
+    "{dyn(1): 1, dyn(1u): 2}.size() == 2",
+    "{dyn(1): 1, dyn(1u): 2}[1u] == 2",
+    "{1: 1}[dyn(1.0)] == 1 && {1u: 1}[dyn(1)] == 1 && {1: 1}[dyn(1u)] == 1",
+    "{1.5: 1}[1.5] == 1",
+    "!({true: 1} == dyn({1: 1})) && {1: 1} == dyn({1u: 1})",
+    # lists, optionals and quantities are keys, and equal to themselves alone
+    "!({[1]: 1} == {[1]: 1})",
+    "cel.bind(x, [device.driver], x in {x: 1})",
+    "!({optional.none(): 1} == {})",
+    '{quantity("1"): 1}.all(q, q == quantity("1"))',
+    "{null: 1}.all(k, k == null)",
+    # domains
+    "device.attributes[dyn(1)].size() == 0 && !(dyn(1) in device.attributes)",
+    # members that cannot be compared count as equal
+    '[quantity("1")] == [dyn(1)] && {"a": dyn(quantity("1"))} == {"a": dyn(1)}',
+    # the device is a map
+    "device == device && !(device == dyn(1)) && dyn(device).size() == 4",
+    'dyn(device).exists(k, k == "driver") && type(dyn(device)) == map',
+    # a list of constants is a set; an empty one is not asked
+    "!(1 / 0 in [])",
+    "dyn(9007199254740992.0) in [9007199254740993]",
+    "dyn(1u) in [1] && dyn(1) in [1.0] && dyn(1.0) in [1u]",
+    "!(dyn(null) in [1]) && !(dyn([1]) in [1])",
+]
+
+
+@pytest.mark.parametrize("expression", TRUE)
+def test_keys(expression: str) -> None:
+    assert matches(expression)
+
+
+@pytest.mark.parametrize(
+    ("expression", "error"),
+    [
+        (
+            "{bytes(device.driver): 1} == {}",
+            "internal error: runtime error: hash of unhashable type types.Bytes",
+        ),
+        ('{semver("1.0.0"): 1} == {}', "internal error: runtime error: hash of unhashable type cel.Semver"),
+        ('dyn(b"a") in [1, 2]', "internal error: runtime error: hash of unhashable type types.Bytes"),
+        ("{1: 1}[dyn([device.driver])] == 1", "invalid qualifier type"),
+    ],
+)
+def test_what_cannot_be_a_key_fails(expression: str, error: str) -> None:
+    with pytest.raises(CelRuntimeError, match=error):
+        matches(expression)
+
+
+@pytest.mark.parametrize(
+    "expression", ["{null: 1}[null] == 1", "{type(1): 1}[int] == 1", "dyn({})[?[1]] == optional.none()"]
+)
+def test_constants_that_no_container_is_indexed_by_do_not_compile(expression: str) -> None:
+    with pytest.raises(CelCompileError, match="program instantiation failed: invalid qualifier type"):
+        matches(expression)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["bool(dyn(1))", "int(dyn([1])) == 1", 'uint(dyn("a")) == 1u', 'double(dyn({"a": 1})) == 1.0'],
+)
+def test_conversions_of_constants_behind_dyn_are_computed_at_once(expression: str) -> None:
+    with pytest.raises(CelCompileError, match="program instantiation failed"):
+        matches(expression)
