@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from dra_operator.cel.cache import HINT
+from dra_operator.cel.answers import HINT
 from tests.conformance import cel
 from tests.conformance.__main__ import main
 from tests.oracle.ours import Ours

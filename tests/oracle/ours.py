@@ -10,7 +10,7 @@ import traceback
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_operator.cel import CelPythonCompiler
-from dra_operator.cel.cache import HINT
+from dra_operator.cel.answers import HINT
 from dra_operator.cel.checks import check
 from dra_operator.cel.environment import new_expressions, stored_expressions
 from dra_operator.cel.estimate import estimate

@@ -3,7 +3,8 @@
 `default_compiler()` is the way in. Parser, checker, evaluator and Kubernetes' libraries are our own, because no Python engine has them. What the engine does not have raises `CelUnsupported`: no answer is better than a wrong one.
 """
 
-from .cache import CelPythonCompiler, with_hint
+from .answers import with_hint
+from .cache import CelPythonCompiler
 from .interface import Selector, SelectorCompiler
 
 __all__ = ["CelPythonCompiler", "Selector", "SelectorCompiler", "default_compiler", "with_hint"]

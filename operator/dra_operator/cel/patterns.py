@@ -55,10 +55,12 @@ class Patterns:
 
     Attributes:
         work: units spent on compiling so far.
+        searched: units spent by `search` so far.
     """
 
     def __init__(self) -> None:
         self.work = 0
+        self.searched = 0
         self._known: OrderedDict[str, Any] = OrderedDict()
 
     def get(self, pattern: str) -> Any:
@@ -72,6 +74,16 @@ class Patterns:
         if isinstance(found, CelError):
             raise type(found)(*found.args)
         return found
+
+    def search(self, text: str, pattern: str) -> bool:
+        """Whether the pattern is found in the text; counts itself.
+
+        Raises:
+            CelRuntimeError: it is no pattern.
+            CelUnsupported: it is too large.
+        """
+        self.searched += self.cost(text, pattern)
+        return self.get(pattern).search(text) is not None
 
     def cost(self, text: str, pattern: str) -> int:
         """Units for a search of the text at worst, compiling included if that had to be done."""

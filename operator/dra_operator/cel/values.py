@@ -27,7 +27,7 @@ from dra_operator.quantity import Quantity
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_operator.model import Device, DeviceAttribute, ResourceSlice
+    from dra_operator.model import Device, DeviceAttribute
 
 INT_MAX: Final = 2**63 - 1
 INT_MIN: Final = -(2**63)
@@ -171,18 +171,41 @@ class DomainMap(dict[str, dict[str, Any]]):
         return {}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class DeviceInput:
-    """What expressions see of a device (alloc L-6).
+    """What expressions see of a device (alloc L-6), built once and not changed.
+
+    Generated code reads the flat dictionaries, keyed by domain and name: one look-up an attribute. The nested maps that everything else
+    sees are made of them when they are first asked for, which for most devices is never.
 
     `fault` is set when an attribute cannot be converted: then every expression fails on the device (alloc L-7).
     """
 
     driver: str
-    attributes: DomainMap
-    capacity: DomainMap
+    flat_attributes: dict[tuple[str, str], Any]
+    flat_capacity: dict[tuple[str, str], Quantity]
     multiple: bool
     fault: str = ""
+    _maps: dict[str, DomainMap] = field(default_factory=dict)
+
+    @property
+    def attributes(self) -> DomainMap:
+        """Attributes by domain and name."""
+        return self._nested("attributes", self.flat_attributes)
+
+    @property
+    def capacity(self) -> DomainMap:
+        """Capacities by domain and name."""
+        return self._nested("capacity", self.flat_capacity)
+
+    def _nested(self, which: str, flat: Mapping[tuple[str, str], Any]) -> DomainMap:
+        found = self._maps.get(which)
+        if found is None:
+            found = DomainMap()
+            for (domain, name), value in flat.items():
+                found.setdefault(domain, {})[name] = value
+            self._maps[which] = found
+        return found
 
     def field(self, name: str) -> Any:
         """A field of `device`."""
@@ -201,28 +224,24 @@ _FIELDS: Final = {
 }
 
 
-def device_input(slice_: ResourceSlice, device: Device) -> DeviceInput:
-    """Convert a device of a slice; conversion errors are kept, not raised."""
-    driver = slice_.spec.driver
-    capacity = {name: entry.value for name, entry in device.capacity.items()}
-    attributes: dict[str, Any] = {}
+def device_input(driver: str, device: Device) -> DeviceInput:
+    """Convert a device of a driver's slice; conversion errors are kept, not raised."""
+    attributes: dict[tuple[str, str], Any] = {}
     fault = ""
     for name, attribute in device.attributes.items():
         try:
-            attributes[name] = attribute_value(attribute)
+            attributes[_place(driver, name)] = attribute_value(attribute)
         except CelRuntimeError as error:
             fault = fault or f"attribute {name}: {error}"
-    multiple = bool(device.allow_multiple_allocations)
-    return DeviceInput(driver, _by_domain(driver, attributes), _by_domain(driver, capacity), multiple, fault)
+    capacity = {_place(driver, name): entry.value for name, entry in device.capacity.items()}
+    return DeviceInput(driver, attributes, capacity, bool(device.allow_multiple_allocations), fault)
 
 
-def _by_domain(driver: str, flat: Mapping[str, Any]) -> DomainMap:
-    """Names without a domain belong to the driver's (alloc L-6)."""
-    domains = DomainMap()
-    for qualified, value in flat.items():
-        domain, slash, name = qualified.partition("/")
-        domains.setdefault(domain if slash else driver, {})[name if slash else domain] = value
-    return domains
+@lru_cache(maxsize=4096)
+def _place(driver: str, qualified: str) -> tuple[str, str]:
+    """Domain and name; names without a domain belong to the driver's (alloc L-6). The same few come again, and are kept once."""
+    domain, slash, name = qualified.partition("/")
+    return (domain, name) if slash else (driver, domain)
 
 
 def attribute_value(attribute: DeviceAttribute) -> Any:

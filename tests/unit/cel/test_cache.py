@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import gc
 import weakref
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
+import msgspec
 import pytest
 
 from dra_operator.cel import CelPythonCompiler, default_compiler
-from dra_operator.cel.cache import _PerDevice
+from dra_operator.cel.adapter import SPARE
 from dra_operator.errors import CelCompileError, CelRuntimeError
 from dra_operator.features import DEFAULT_1_37, Features
+from dra_operator.model import ObjectMeta, ResourceSlice
 
 from .build import GPU, slice_of
 
@@ -60,20 +64,98 @@ def test_devices_of_one_name_in_a_slice_have_answers_of_their_own() -> None:
 
 
 def test_answers_go_with_the_slice() -> None:
-    kept: _PerDevice[bool] = _PerDevice()
+    compiler = default_compiler()
+    selector = compiler.compile(INDEX, DEFAULT_1_37)
     slice_ = slice_of(GPU)
-    kept.put(slice_, slice_.spec.devices[0], value=True)
-    assert kept.get(slice_, slice_.spec.devices[0]) is True
+    assert selector.matches(slice_, slice_.spec.devices[0])
+    assert len(compiler.answers.adapters.all()) == 1
     gone = weakref.ref(slice_)
     del slice_
     gc.collect()
     assert gone() is None
-    assert not kept._by_slice
+    assert not compiler.answers.adapters.all()
+
+
+def generation(uid: str, number: int, *devices: dict[str, Any], label: str = "") -> ResourceSlice:
+    """A slice as an API server has it."""
+    metadata = ObjectMeta(name="s", uid=uid, generation=number, labels={"l": label})
+    return msgspec.structs.replace(slice_of(*devices), metadata=metadata)
+
+
+def evaluated(compiler: CelPythonCompiler, slice_: ResourceSlice) -> int:
+    """How many devices are evaluated to have all answers."""
+    before = compiler.answers.tally.evaluated
+    selector = compiler.compile(INDEX, DEFAULT_1_37)
+    for device in slice_.spec.devices:
+        assert selector.matches(slice_, device) is (device.attributes["index"].int_value == 3)
+    return compiler.answers.tally.evaluated - before
+
+
+OTHER = {**GPU, "attributes": {**GPU["attributes"], "index": {"int": 4}}}
+
+
+def test_a_new_object_of_the_same_generation_is_not_evaluated_again() -> None:
+    compiler = default_compiler()
+    first = generation("u", 1, GPU, OTHER)
+    assert evaluated(compiler, first) == 2
+    del first
+    gc.collect()
+    second = generation("u", 1, GPU, OTHER, label="new")
+    assert evaluated(compiler, second) == 0
+
+
+def test_a_new_generation_keeps_the_answers_of_devices_that_are_the_same() -> None:
+    compiler = default_compiler()
+    assert evaluated(compiler, generation("u", 1, GPU, GPU, GPU)) == 3
+    converted = compiler.answers.adapters.converted
+    assert evaluated(compiler, generation("u", 2, GPU, OTHER, GPU)) == 1
+    assert compiler.answers.adapters.converted - converted == 1
+    assert evaluated(compiler, generation("u", 2, GPU, OTHER, GPU, label="new")) == 0
+
+
+def test_slices_without_uid_are_told_apart() -> None:
+    compiler = default_compiler()
+    assert [evaluated(compiler, generation("", 1, device)) for device in (GPU, OTHER)] == [1, 1]
+
+
+def test_slices_that_went_are_kept_in_a_bounded_number() -> None:
+    compiler = default_compiler()
+    for number in range(40):
+        evaluated(compiler, generation(f"u{number}", 1, *[GPU] * 100))
+    gc.collect()
+    evaluated(compiler, generation("last", 1, GPU))
+    assert sum(len(inputs.devices) for inputs in compiler.answers.adapters.all()) <= SPARE + 1
 
 
 def test_a_compiler_keeps_a_bounded_number_of_answers() -> None:
-    compiler = CelPythonCompiler(max_answers=3)
-    selector = compiler.compile(INDEX, DEFAULT_1_37)
-    slice_ = slice_of(*[GPU] * 10)
-    assert all(selector.matches(slice_, device) for device in slice_.spec.devices)
-    assert len(selector.answers._by_slice[id(slice_)][1]) <= 3
+    compiler = CelPythonCompiler(max_kept=30)
+    slices = [slice_of(GPU, OTHER) for _ in range(10)]
+    for number in range(8):
+        selector = compiler.compile(f"{INDEX} || {number} < 0", DEFAULT_1_37)
+        assert [selector.matches(each, each.spec.devices[0]) for each in slices] == [True] * 10
+    assert compiler.answers.kept <= 30
+    assert sum(len(inputs.vectors) for inputs in compiler.answers.adapters.all()) <= 30
+
+
+def test_an_error_of_one_device_is_raised_when_that_device_is_asked_for() -> None:
+    slice_ = slice_of(GPU, {"attributes": {}}, {"attributes": {"index": {"version": "bad"}}}, OTHER)
+    selector = default_compiler().compile(INDEX, DEFAULT_1_37)
+    devices = slice_.spec.devices
+    assert selector.matches(slice_, devices[0])
+    assert not selector.matches(slice_, devices[3])
+    for _ in range(2):
+        with pytest.raises(CelRuntimeError, match="no such key"):
+            selector.matches(slice_, devices[1])
+        with pytest.raises(CelRuntimeError, match="parse semantic version"):
+            selector.matches(slice_, devices[2])
+
+
+def test_threads_share_answers_and_get_the_right_ones() -> None:
+    slices = [slice_of(*([GPU, OTHER] * 20)) for _ in range(10)]
+    selector = default_compiler().compile(f"{INDEX} && has(device.attributes.d.x) == false", DEFAULT_1_37)
+
+    def all_of(_: int) -> list[bool]:
+        return [selector.matches(slice_, device) for slice_ in slices for device in slice_.spec.devices]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(found == [True, False] * 200 for found in pool.map(all_of, range(8)))

@@ -1,0 +1,303 @@
+"""What compiled expressions answer for the devices of slices, kept as long as it is right.
+
+A selector has a `MatchVector` for each slice, which belongs to the slice's generation. Where it is known to be cheap, all devices of a slice are
+evaluated at once by generated code; else one by one, as they are asked for, by the closures, which also give the words of every error. Errors are
+answers, too; they are raised again as new exceptions. Used by `cache`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from dra_operator.errors import CelError, CelRuntimeError
+
+from .adapter import Adapters
+from .derived import derive
+from .patterns import PATTERNS
+from .values import device_input, type_name
+from .vectors import MatchVector
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from dra_operator.model import Device, DeviceAttribute, ResourceSlice
+
+    from .adapter import SliceInputs
+    from .evaluate import Program
+    from .generate import Generated
+    from .meter import Meter
+    from .values import DeviceInput
+
+MAX_KEPT: Final = 200_000
+"""Vectors, errors and values kept. A vector takes some 300 bytes: all 60 MB; enough for 20 selectors over 10,000 slices, however large."""
+
+AT_ONCE: Final = 40_000
+"""Nodes that generated code runs through without a look at the meter: some 5 ms."""
+
+_NODES: Final = 25
+"""Nodes that generated code runs through in the time of one unit of work."""
+
+CONVERTING: Final = 40
+"""Units for a device that expressions have not seen yet (measured: 9 µs, where a unit is a quarter of one)."""
+
+HINT: Final = ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional fields"
+
+
+def with_hint(text: str) -> str:
+    """Upstream's advice after lookups that find nothing (alloc L-5)."""
+    return text + HINT if "no such key:" in text else text
+
+
+def evaluate(program: Program, device: DeviceInput, meter: Meter) -> bool:
+    """The bool that a program gives on a device; the meter counts the work.
+
+    Raises:
+        CelRuntimeError: it fails, or gives no bool.
+        CelUnsupported: the engine cannot tell.
+    """
+    try:
+        result = program.evaluate(device, meter)
+    except CelRuntimeError as error:
+        raise CelRuntimeError(with_hint(str(error))) from error
+    if isinstance(result, bool):
+        return result
+    name = type_name(result)
+    reason = f"unsupported type conversion from '{name}' to bool"
+    if name in {"list", "map"}:
+        reason = f"type conversion error from {name} to 'bool'"
+    raise CelRuntimeError(f"CEL result of type {name} could not be converted to bool: {reason}")
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was done so far, to be looked at.
+
+    Attributes:
+        asked: answers that were asked for.
+        missed: of them those that were not known.
+        evaluated: devices that were evaluated, generated code and closures together.
+        generated: of them by generated code.
+        forgotten: how often there were too many answers.
+    """
+
+    asked: int = 0
+    missed: int = 0
+    evaluated: int = 0
+    generated: int = 0
+    forgotten: int = 0
+
+
+class Answers:
+    """The answers of all expressions of one compiler.
+
+    Args:
+        meter: counts the work.
+        most: how many vectors, errors and values to keep.
+        used: the selectors, the least recently used first.
+
+    Attributes:
+        adapters: the slices.
+        kept: vectors, errors and values; those of slices that went are counted until there are too many.
+        meter: counts the work.
+        tally: what was done.
+    """
+
+    def __init__(self, meter: Meter, most: int, used: Callable[[], Iterable[int]]) -> None:
+        self.adapters = Adapters()
+        self.kept = 0
+        self.meter = meter
+        self.tally = Tally()
+        self._most = most
+        self._used = used
+        self._numbers = 0
+
+    def number(self) -> int:
+        """A number for a selector."""
+        self._numbers += 1
+        return self._numbers
+
+    def inputs(self, slice_: ResourceSlice) -> SliceInputs:
+        """A slice as expressions see it; devices that had to be converted are work."""
+        before = self.adapters.converted
+        found = self.adapters.of(slice_)
+        if new := self.adapters.converted - before:
+            self.meter.spend(CONVERTING * new)
+        return found
+
+    def count(self, more: int) -> None:
+        """So many more are kept; makes room when there are too many."""
+        self.kept += more
+        if self.kept <= self._most:
+            return
+        everything = self.adapters.all()
+        self.kept = sum(map(_weight, everything)) + more
+        for number in self._used():
+            if self.kept <= self._most // 2:
+                break
+            self.tally.forgotten += 1
+            self.kept -= sum(inputs.forget(number) for inputs in everything)
+
+    def forget(self, number: int) -> None:
+        """A selector went."""
+        for inputs in self.adapters.all():
+            self.kept -= inputs.forget(number)
+
+
+def _weight(inputs: SliceInputs) -> int:
+    vectors = sum(1 + len(vector.errors) for vector in inputs.vectors.values())
+    return vectors + sum(map(len, inputs.values.values()))
+
+
+class KeptSelector:
+    """A compiled selector; fulfils `Selector`.
+
+    Args:
+        program: the closures.
+        generated: the fast way, if there is one.
+        answers: where its answers are kept.
+
+    Attributes:
+        number: by which its answers are found.
+        generated: as given.
+    """
+
+    def __init__(self, program: Program, generated: Generated | None, answers: Answers) -> None:
+        self.number = answers.number()
+        self.generated = generated
+        self._program = program
+        self._answers = answers
+
+    def matches(self, slice_: ResourceSlice, device: Device) -> bool:
+        """Whether the device meets the expression; evaluated once for each generation of a slice.
+
+        Raises:
+            CelRuntimeError: the expression fails on this device, or gives no bool.
+            CelUnsupported: the engine cannot tell.
+            WorkLimitReached: not yet, and no more work is allowed.
+        """
+        answers = self._answers
+        answers.tally.asked += 1
+        inputs = answers.inputs(slice_)
+        number = inputs.number(slice_.spec.devices, device)
+        vector = inputs.vectors.get(self.number)
+        if vector is None or number < 0 or not vector.state[0] >> number & 1:
+            vector, number = self._look(slice_, device, inputs, number)
+        if vector.state[1] >> number & 1:
+            return True
+        error = vector.errors.get(number) if vector.errors else None
+        if error is not None:
+            raise type(error)(*error.args)
+        return False
+
+    def _look(
+        self, slice_: ResourceSlice, device: Device, inputs: SliceInputs, number: int
+    ) -> tuple[MatchVector, int]:
+        """Find out about a device: the vector that has its answer, and where."""
+        answers = self._answers
+        answers.meter.check()
+        answers.tally.missed += 1
+        if number < 0:  # no device of the slice: nothing to keep
+            vector = MatchVector()
+            vector.put(0, self._one(device_input(slice_.spec.driver, device)))
+            return vector, 0
+        found = inputs.vectors.get(self.number)
+        vector = found or MatchVector()
+        if not self._fill(inputs, vector):
+            answer = self._one(inputs.devices[number])
+            vector.put(number, answer)
+            answers.count(isinstance(answer, CelError))
+        if found is None:
+            inputs.vectors[self.number] = vector
+            answers.count(1)
+        return vector, number
+
+    def _fill(self, inputs: SliceInputs, vector: MatchVector) -> bool:
+        """Evaluate all devices at once, if that is cheap and none of them fails: whether it was done."""
+        generated = self.generated
+        if generated is None or vector.singly or not inputs.is_sound:
+            return False
+        numbers = vector.unknown(len(inputs.devices))
+        if generated.work * len(numbers) > AT_ONCE:
+            return False
+        found = self._run(generated, [inputs.devices[number] for number in numbers])
+        if found is None:
+            vector.singly = True
+            return False
+        vector.put_all(numbers, found)
+        return True
+
+    def _run(self, generated: Generated, devices: list[DeviceInput]) -> list[bool] | None:
+        """What generated code gives; None if it fails, for whatever reason."""
+        before, tally = PATTERNS.searched, self._answers.tally
+        try:
+            found = generated.fill(devices)
+        except Exception:  # noqa: BLE001 -- whatever it is, the closures know better
+            found = None
+        tally.evaluated += len(devices)
+        tally.generated += len(devices)
+        work = generated.work * len(devices) // _NODES + 1 + PATTERNS.searched - before
+        self._answers.meter.spend(work)
+        return found
+
+    def _one(self, device: DeviceInput) -> bool | CelError:
+        """The answer for one device."""
+        if self.generated is not None and not device.fault:
+            found = self._run(self.generated, [device])
+            if found is not None:
+                return found[0]
+        self._answers.tally.evaluated += 1
+        try:
+            return evaluate(self._program, device, self._answers.meter)
+        except CelError as error:
+            return type(error)(*error.args)
+
+
+class KeptDerivation:
+    """A compiled expression of a derived attribute; fulfils `Derivation`.
+
+    Args:
+        program: the closures.
+        answers: where its values are kept.
+
+    Attributes:
+        number: by which its values are found.
+    """
+
+    def __init__(self, program: Program, answers: Answers) -> None:
+        self.number = answers.number()
+        self._program = program
+        self._answers = answers
+
+    def attribute(self, slice_: ResourceSlice, device: Device) -> DeviceAttribute:
+        """The attribute that the expression gives to the device; evaluated once for each generation of a slice.
+
+        Raises:
+            CelRuntimeError: the expression fails on this device, or gives what no attribute can hold.
+            CelUnsupported: the engine cannot tell.
+            WorkLimitReached: not yet, and no more work is allowed.
+        """
+        answers = self._answers
+        answers.tally.asked += 1
+        inputs = answers.inputs(slice_)
+        number = inputs.number(slice_.spec.devices, device)
+        values = inputs.values.setdefault(self.number, {})
+        answer = values.get(number) if number >= 0 else None
+        if answer is None:
+            answers.meter.check()
+            answers.tally.missed += 1
+            seen = inputs.devices[number] if number >= 0 else device_input(slice_.spec.driver, device)
+            answer = self._one(seen)
+            if number >= 0:
+                values[number] = answer
+                answers.count(1)
+        if isinstance(answer, CelError):
+            raise type(answer)(*answer.args)
+        return answer
+
+    def _one(self, device: DeviceInput) -> DeviceAttribute | CelError:
+        self._answers.tally.evaluated += 1
+        try:
+            return derive(self._program, device, self._answers.meter)
+        except CelError as error:
+            return type(error)(*error.args)
