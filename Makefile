@@ -14,7 +14,7 @@ LOCK   := uv pip compile --quiet --universal --generate-hashes --no-header --no-
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: chaos help setup fmt lint type test conformance e2e bench bench-start bench-real demo docs lock check clean
+.PHONY: chaos help setup fmt lint type test conformance oracle e2e bench bench-start bench-real demo docs lock check clean
 
 help: ## list the verbs
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ test: lint type ## lint, types, layers, unit, properties, conformance (own cases
 
 conformance: setup ## cases as data: allocator, CEL, quantities: make conformance CASES="FILE.jsonl[.gz] …"
 	$(BIN)/python -m tests.conformance $(CASES)
+
+oracle: setup ## random CEL expressions, our engine against upstream's own code (built once): ORACLE="--count=200000 --seed=1"
+	$(BIN)/python -m tests.oracle $(ORACLE)
 
 e2e: setup ## contract suite and end-to-end tier on a real control plane (builds it once); KEEP=1 leaves one up to look at
 ifdef KEEP

@@ -90,6 +90,8 @@ def compare(question: Json, theirs: Json, ours: Json, tree: Tree | None = None) 
 def _compiled(theirs: Json, ours: Json) -> str | None:
     if ours["outcome"] in {"crash", "unsupported"}:
         return str(ours["outcome"])
+    if theirs["outcome"] == "panic":  # any error will do
+        return "passes" if any(each["outcome"] == "ok" for each in ours.get("results", ())) else None
     refused = theirs["outcome"] == "compile-error"
     if refused or ours["outcome"] == "compile-error":
         return None if theirs["outcome"] == ours["outcome"] else "accepts" if refused else "refuses"
@@ -102,6 +104,8 @@ def _compiled(theirs: Json, ours: Json) -> str | None:
 def _evaluated(theirs: Json, ours: Json) -> str | None:
     if ours["outcome"] in {"crash", "unsupported"}:
         return str(ours["outcome"])
+    if theirs["outcome"] == "panic" and ours["outcome"] == "runtime-error":
+        return None
     if theirs["outcome"] != ours["outcome"]:
         return "fails" if theirs["outcome"] == "ok" else "passes"
     for field in ("match", "attribute"):

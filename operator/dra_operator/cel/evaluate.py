@@ -7,7 +7,7 @@ evaluator is not used: its answers differ from upstream's on values of mixed typ
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 from dra_operator.errors import CelCompileError, CelRuntimeError
 
@@ -104,9 +104,14 @@ def plan(node: Node, functions: Table) -> Program:
 
 @dataclass(frozen=True, slots=True)
 class _Constant:
-    """A closure that gives the same value each time; recognised so that conversions can be folded."""
+    """A closure that gives the same value each time; recognised so that conversions can be folded.
+
+    Attributes:
+        theirs: whether it is a constant for cel-go, too, whose folding shows.
+    """
 
     value: Any
+    theirs: bool = True
 
     def __call__(self, _: Frame) -> Any:
         return self.value
@@ -183,7 +188,7 @@ class _Planner:
             name, target = (qualified, None) if self._functions.knows(qualified) else (name, target)
         nodes = node.args if target is None else (target, *node.args)
         arguments = tuple(self.plan(argument, scope) for argument in nodes)
-        if name in {"_[_]", "_[?_]"} and isinstance(arguments[1], _Constant):
+        if name in {"_[_]", "_[?_]"} and _is_theirs(arguments[1]):
             _check_key(arguments[1].value)
         if name == "_[_]":
             return _index(*arguments)
@@ -232,8 +237,10 @@ class _Planner:
     def _list(self, node: syntax.ListLiteral, scope: Slots) -> Run:
         items = tuple(self.plan(member, scope) for member in node.items)
         if not node.optional:
-            if all(isinstance(run, _Constant) for run in items):
-                return _Constant(tuple(run.value for run in items if isinstance(run, _Constant)))
+            constants = [run for run in items if isinstance(run, _Constant)]
+            if len(constants) == len(items):
+                theirs = all(run.theirs for run in constants)
+                return _Constant(tuple(run.value for run in constants), theirs)
             return lambda frame: tuple([run(frame) for run in items])
         optional = node.optional
 
@@ -262,7 +269,7 @@ class _Planner:
             return made
 
         parts = [part for entry in entries for part in entry]
-        return _literal(run) if all(isinstance(part, _Constant) for part in parts) else run
+        return _literal(run) if all(map(_is_theirs, parts)) else run
 
     def _fold(self, node: syntax.Fold, scope: Slots) -> Run:
         range_ = self.plan(node.range, scope)
@@ -363,6 +370,11 @@ def _variable(slot: int) -> Run:
     return run
 
 
+def _is_theirs(run: Run) -> TypeGuard[_Constant]:
+    """Whether cel-go folds it, too."""
+    return isinstance(run, _Constant) and run.theirs
+
+
 def _literal(run: Run) -> Run:
     """What a literal of constants gives; one that fails does so when it runs."""
     device: Any = None  # constants ask for none
@@ -407,9 +419,12 @@ def _folded(name: str, run: Dispatch) -> Run | None:
     """The constant that a call of constants gives, where cel-go or we compute it beforehand."""
     if name not in _FOLDED | _PURE or not all(isinstance(part, _Constant) for part in run.arguments):
         return None
+    theirs = name in _FOLDED and all(map(_is_theirs, run.arguments))
+    if name in _FOLDED and not theirs:
+        return None
     device: Any = None  # constants ask for none
     try:
-        return _Constant(run(Frame(device, [])))
+        return _Constant(run(Frame(device, [])), theirs)
     except CelRuntimeError as error:
         if name in _PURE:
             return None

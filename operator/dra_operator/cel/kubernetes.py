@@ -9,7 +9,7 @@ from dra_operator.quantity import NANO, Quantity
 
 from .cost import parsed
 from .registry import Table
-from .values import INT_MAX, INT_MIN, Semver
+from .values import INT_MAX, INT_MIN, Computed, Semver
 
 KUBERNETES: Final = Table()
 
@@ -98,25 +98,25 @@ def quantity_is_less(left: Quantity, right: Quantity) -> bool:
 @KUBERNETES.define(".add(kubernetes.Quantity, kubernetes.Quantity) -> kubernetes.Quantity")
 def add_quantity(left: Quantity, right: Quantity) -> Quantity:
     """Sum."""
-    return left + right
+    return Computed.by(left + right)
 
 
 @KUBERNETES.define(".add(kubernetes.Quantity, int) -> kubernetes.Quantity")
 def add_whole(left: Quantity, right: int) -> Quantity:
     """Sum with a whole number."""
-    return left + Quantity.of(right)
+    return Computed.by(left + Quantity.of(right))
 
 
 @KUBERNETES.define(".sub(kubernetes.Quantity, kubernetes.Quantity) -> kubernetes.Quantity")
 def sub_quantity(left: Quantity, right: Quantity) -> Quantity:
     """Difference."""
-    return left - right
+    return Computed.by(left - right)
 
 
 @KUBERNETES.define(".sub(kubernetes.Quantity, int) -> kubernetes.Quantity")
 def sub_whole(left: Quantity, right: int) -> Quantity:
     """Difference with a whole number."""
-    return left - Quantity.of(right)
+    return Computed.by(left - Quantity.of(right))
 
 
 @KUBERNETES.define("semver(string) -> kubernetes.Semver", cost=parsed)

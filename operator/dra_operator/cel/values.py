@@ -171,6 +171,17 @@ class DomainMap(dict[str, dict[str, Any]]):
         return {}
 
 
+class Computed(Quantity):
+    """What `add` and `sub` give: upstream cannot compare with it from the left, as it is a pointer there."""
+
+    __slots__ = ()
+
+    @classmethod
+    def by(cls, amount: Quantity) -> Computed:
+        """That amount as a result."""
+        return cls(amount.nano, amount.notation, plain=amount.plain)
+
+
 @dataclass(slots=True, eq=False)
 class DeviceInput:
     """What expressions see of a device (alloc L-6), built once and not changed.
@@ -286,12 +297,13 @@ TYPE_NAMES: Final[dict[type, str]] = {
     Duration: "google.protobuf.Duration",
     Timestamp: "google.protobuf.Timestamp",
     Quantity: "kubernetes.Quantity",
+    Computed: "kubernetes.Quantity",
     Semver: "kubernetes.Semver",
 }
 """Python type of a value → name of its CEL type."""
 
 _NUMBERS: Final = frozenset({int, UInt, float})
-_STRICT: Final = frozenset({Quantity, Semver})
+_STRICT: Final = frozenset({Quantity, Computed, Semver})
 
 
 def type_name(value: Any) -> str:
@@ -429,9 +441,12 @@ def _equal_entries(left: Any, right: Any) -> bool:
 
 
 def _strictly_equal(left: Any, right: Any) -> bool:
-    if type(left) is not type(right):
-        raise CelRuntimeError("no such overload")
-    return left.compare(right) == 0 if isinstance(left, Semver) else bool(left == right)
+    if isinstance(left, Semver):
+        if type(right) is Semver:
+            return left.compare(right) == 0
+    elif type(right) is Quantity:
+        return bool(left == right)
+    raise CelRuntimeError("no such overload")
 
 
 def _equal_optionals(left: Optional, right: Optional) -> bool:

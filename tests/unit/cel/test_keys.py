@@ -28,6 +28,8 @@ TRUE = [
     "device.attributes[dyn(1)].size() == 0 && !(dyn(1) in device.attributes)",
     # members that cannot be compared count as equal
     '[quantity("1")] == [dyn(1)] && {"a": dyn(quantity("1"))} == {"a": dyn(1)}',
+    'quantity("1").add(1) == quantity("2") && quantity("2") != quantity("1").add(1)',
+    '!(quantity("2") in [quantity("1").add(1)]) && quantity("1").add(1) in [quantity("2")]',
     # the device is a map
     "device == device && !(device == dyn(1)) && dyn(device).size() == 4",
     'dyn(device).exists(k, k == "driver") && type(dyn(device)) == map',
@@ -54,6 +56,9 @@ def test_keys(expression: str) -> None:
         ('{semver("1.0.0"): 1} == {}', "internal error: runtime error: hash of unhashable type cel.Semver"),
         ('dyn(b"a") in [1, 2]', "internal error: runtime error: hash of unhashable type types.Bytes"),
         ("{1: 1}[dyn([device.driver])] == 1", "invalid qualifier type"),
+        ('{1: 1}[dyn(quantity("1"))] == 1', "invalid qualifier type"),
+        ('quantity("2") == quantity("1").add(1)', "no such overload"),
+        ('double(dyn(quantity("1"))) == 1.0', "no such overload: double"),
     ],
 )
 def test_what_cannot_be_a_key_fails(expression: str, error: str) -> None:

@@ -1,0 +1,102 @@
+"""The comparison with upstream's code, without that code: what is generated, what counts as a difference, how one is made small."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.oracle.batches import smallest
+from tests.oracle.devices import device
+from tests.oracle.differences import Difference, compare
+from tests.oracle.expressions import Generator
+from tests.oracle.ours import Ours
+from tests.oracle.upstream import Upstream
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+Json = dict[str, Any]
+
+ASKED = {"expression": "true", "devices": [{"driver": "d"}, {"driver": "e"}]}
+RIGHT = {
+    "outcome": "ok",
+    "outputType": "bool",
+    "maxCost": 3,
+    "results": [{"outcome": "ok", "match": True, "actualCost": 2}] * 2,
+}
+REFUSED = {"outcome": "compile-error", "error": "x"}
+
+
+def kinds(theirs: Json, ours: Json) -> list[str]:
+    return [difference.kind for difference in compare(ASKED, theirs, ours)]
+
+
+def with_result(**result: Any) -> Json:
+    return {**RIGHT, "results": [RIGHT["results"][0], result]}  # type: ignore[index]
+
+
+def test_one_seed_gives_one_sequence() -> None:
+    def made(seed: int) -> list[str]:
+        generator = Generator(random.Random(seed))
+        return [str(generator.selector()) for _ in range(50)] + [str(generator.derived()) for _ in range(50)]
+
+    assert made(1) == made(1)
+    assert made(1) != made(2)
+    assert device(random.Random(1)) == device(random.Random(1))
+
+
+def test_most_of_what_is_generated_compiles_and_not_all() -> None:
+    """Most must get as far as a value; refusals have to be compared as well."""
+    generator, engine = Generator(random.Random(5)), Ours()
+    outcomes = [engine.answer({"expression": str(generator.selector())})["outcome"] for _ in range(300)]
+
+    assert outcomes.count("ok") > 150
+    assert outcomes.count("compile-error") > 10
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "found"),
+    [
+        (RIGHT, RIGHT, []),
+        (RIGHT, {**RIGHT, "maxCost": 4}, ["estimate"]),
+        (RIGHT, {**RIGHT, "outputType": "dyn"}, ["type"]),
+        (RIGHT, REFUSED, ["refuses"]),
+        (REFUSED, RIGHT, ["accepts"]),
+        (REFUSED, {**REFUSED, "error": "other words"}, []),
+        (REFUSED, {"outcome": "unsupported", "error": "x"}, ["unsupported"]),
+        (RIGHT, {"outcome": "crash", "error": "x"}, ["crash"]),
+        (RIGHT, with_result(outcome="ok", match=False, actualCost=2), ["value"]),
+        (RIGHT, with_result(outcome="ok", match=True, actualCost=3), ["cost"]),
+        (RIGHT, with_result(outcome="ok", match=True), []),
+        (RIGHT, with_result(outcome="runtime-error", error="x"), ["fails"]),
+        (with_result(outcome="runtime-error", error="x"), RIGHT, ["passes"]),
+        ({"outcome": "panic", "error": "x"}, REFUSED, []),
+        ({"outcome": "panic", "error": "x"}, RIGHT, ["passes"]),
+    ],
+)
+def test_what_differs_has_a_kind(theirs: Json, ours: Json, found: list[str]) -> None:
+    assert kinds(theirs, ours) == found
+
+
+class Refusing(Upstream):
+    """Refuses expressions with `3` in them, and answers the others as our engine does."""
+
+    def ask(self, questions: Iterable[Json], *, repeat: int = 1) -> list[Json]:
+        del repeat
+        return [
+            REFUSED if "3" in question["expression"] else Ours().answer(question) for question in questions
+        ]
+
+
+def test_a_difference_is_made_small(tmp_path: Path) -> None:
+    generator = Generator(random.Random(1))
+    tree = next(each for each in iter(generator.selector, None) if "3" in str(each) and len(str(each)) > 150)
+    found = Difference("accepts", {"expression": str(tree)}, REFUSED, {"outcome": "ok"}, tree)
+
+    small = smallest(Refusing(tmp_path), found).question["expression"]
+
+    assert "3" in small
+    assert len(small) < 50
