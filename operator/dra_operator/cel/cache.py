@@ -51,7 +51,7 @@ def compile_program(expression: str, environment: Environment) -> Program:
 def compile_selector(expression: str, environment: Environment) -> tuple[Program, Generated | None]:
     """The same, and the fast way if there is one; raises what `compile_program` does."""
     try:
-        node = parse(expression)
+        node = parse(expression, environment.macros)
         check_selector(expression, node, environment)
         return plan(node, environment.functions), generate(node, environment.functions)
     except RecursionError as error:

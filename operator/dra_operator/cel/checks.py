@@ -40,7 +40,7 @@ from .kinds import (
 )
 from .parser import fault, unsupported
 from .syntax import dotted
-from .validators import VALIDATORS, validate
+from .validators import validate
 from .values import UInt
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class _Checker:
         self._kind(node, {})
         kinds = {part: self._bindings.resolved(kind) for part, kind in self._kinds.items()}
         checked = Checked(node, kinds, self._calls)
-        validate(self._text, checked, VALIDATORS)
+        validate(self._text, checked, self._environment.validators)
         return checked
 
     def _fault(self, at: int, message: str) -> CelCompileError:
@@ -220,9 +220,10 @@ class _Checker:
         qualified = self._qualified(node)
         if qualified:
             return self._resolve(qualified, node, None, node.args, scope)
-        if not self._functions.knows(node.function):
+        name = node.function.removeprefix(".")
+        if not self._functions.knows(name):
             self._unknown(node, scope)
-        return self._resolve(node.function, node, node.target, node.args, scope)
+        return self._resolve(name, node, node.target, node.args, scope)
 
     def _qualified(self, node: syntax.Call) -> str:
         """The full name of a function in a namespace, such as `optional.of`; a variable of the namespace's name does not hide it."""

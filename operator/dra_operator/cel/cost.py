@@ -80,3 +80,8 @@ def joined(items: tuple[Any, ...], separator: str = "") -> int:
     """A list of texts made one."""
     texts = sum(len(item) for item in items if type(item) is str)
     return len(items) + (texts + len(items) * len(separator)) // CHARACTERS
+
+
+def crossed(one: tuple[Any, ...], other: tuple[Any, ...]) -> int:
+    """Each element of one list is compared with each of the other."""
+    return len(one) * (1 + deep(other))

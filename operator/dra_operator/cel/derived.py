@@ -90,7 +90,7 @@ def compile_derived(expression: str, environment: Environment) -> Program:
         CelUnsupported: it may be valid, but this engine cannot evaluate it.
     """
     try:
-        node = parse(expression)
+        node = parse(expression, environment.macros)
         check_derived(expression, node, environment)
         return plan(node, environment.functions)
     except RecursionError as error:

@@ -1,4 +1,4 @@
-"""What names an expression may use: the DRA environment of Kubernetes 1.37 (alloc L-6, cel.md section 3).
+"""What names an expression may use: the DRA environment (alloc L-6, cel.md section 3), made of the table in `libraries.py`.
 
 Upstream has two: new expressions honour feature gates, stored ones know everything that is not removed. The scheduler
 compiles in the stored one whatever the gates say, and so does our compiler; the other one is for checks of new objects.
@@ -10,22 +10,20 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from .formatting import FORMATTING
-from .functions import INCLUDES, STANDARD
 from .kinds import ANY, BOOL, DYN, QUANTITY, STRING, Kind, map_of
-from .kubernetes import KUBERNETES
-from .lists import LISTS
-from .strings import STRINGS
+from .libraries import LIBRARIES, NEWEST
+from .registry import Table
 from .syntax import dotted
-from .times import TIMES
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
     from dra_operator.features import Features
 
-    from .registry import Table
+    from .libraries import Library, Version
+    from .macros import Macros
     from .syntax import Node
+    from .validators import Validator
 
 TYPE_IDENTIFIERS: Final = frozenset(
     {
@@ -73,15 +71,15 @@ def type_identifier(node: Node, scope: Container[str]) -> str:
 
 NOT_BUILT: Final = frozenset(
     {
-        "cidr", "containsCIDR", "containsIP", "distinct", "family", "flatten", "getEscapedPath", "getHost",
+        "cidr", "containsCIDR", "containsIP", "family", "getEscapedPath", "getHost",
         "getHostname", "getPort", "getQuery", "getScheme", "ip", "isCIDR", "isCanonical", "isGlobalUnicast", "isIP", "isLinkLocalMulticast",
-        "isLinkLocalUnicast", "isLoopback", "isSorted", "isURL", "isUnspecified", "masked", "max", "min",
-        "prefixLength", "range", "reverse", "slice", "sort", "sum", "unwrap", "unwrapOpt", "url", "validate",
+        "isLinkLocalUnicast", "isLoopback", "isURL", "isUnspecified", "masked",
+        "prefixLength", "url", "validate",
     }
 )  # fmt: skip
 """Functions that upstream's environment has and this engine has not: refused as unsupported, not as undeclared."""
 
-NAMESPACES_NOT_BUILT: Final = frozenset({"format", "lists", "net", "sets"})
+NAMESPACES_NOT_BUILT: Final = frozenset({"format", "net"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,6 +89,8 @@ class Environment:
     attribute: Kind
     fields: dict[str, Kind]
     functions: Table
+    macros: Macros
+    validators: tuple[Validator, ...]
 
     @property
     def lists(self) -> bool:
@@ -99,7 +99,8 @@ class Environment:
 
 
 @cache
-def _environment(attribute: Kind, *, multiple: bool, includes: bool) -> Environment:
+def _environment(libraries: tuple[Library, ...], *, multiple: bool, lists: bool) -> Environment:
+    attribute = DYN if lists else ANY
     fields = {
         "driver": STRING,
         "attributes": map_of(STRING, map_of(STRING, attribute)),
@@ -107,16 +108,35 @@ def _environment(attribute: Kind, *, multiple: bool, includes: bool) -> Environm
     }
     if multiple:
         fields["allowMultipleAllocations"] = BOOL
-    libraries = (TIMES, STRINGS, FORMATTING, LISTS, KUBERNETES, *((INCLUDES,) if includes else ()))
-    return Environment(attribute, fields, STANDARD.merged(*libraries))
+    return Environment(
+        attribute,
+        fields,
+        Table().merged(*(library.functions for library in libraries)),
+        {key: macro for library in libraries for key, macro in library.macros.items()},
+        tuple(validator for library in libraries for validator in library.validators),
+    )
 
 
 def stored_expressions() -> Environment:
-    """The environment of stored expressions: all that 1.37 knows, gates or not."""
-    return _environment(DYN, multiple=True, includes=True)
+    """The environment of stored expressions: all that the newest version knows, gates or not."""
+    known = tuple(library for library in LIBRARIES if library.until is None)
+    return _environment(known, multiple=True, lists=True)
 
 
-def new_expressions(features: Features) -> Environment:
-    """The environment of new expressions, which honours the gates."""
-    lists = features.list_type_attributes
-    return _environment(DYN if lists else ANY, multiple=features.consumable_capacity, includes=lists)
+def new_expressions(features: Features, server: Version = NEWEST) -> Environment:
+    """The environment of new expressions, which honours gates.
+
+    A new object must be understood by the API server one version older, should the newer one be rolled back (the API server's minimal
+    compatibility version). So what a version brings is for expressions of the next one.
+
+    Args:
+        features: the gates that are on.
+        server: the version of the API server, as if it were of the newest code otherwise.
+    """
+    major, minor = server
+    known = tuple(
+        library
+        for library in LIBRARIES
+        if (getattr(features, library.gate) if library.gate else library.is_at((major, minor - 1)))
+    )
+    return _environment(known, multiple=features.consumable_capacity, lists=features.list_type_attributes)

@@ -52,7 +52,7 @@ def estimate(expression: str | Checked, environment: Environment) -> Cost:
         checked = (
             expression
             if isinstance(expression, Checked)
-            else check(expression, parse(expression), environment)
+            else check(expression, parse(expression, environment.macros), environment)
         )
         return _Estimator().cost(expand.expand(checked))
     except RecursionError as error:

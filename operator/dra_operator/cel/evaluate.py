@@ -182,7 +182,7 @@ class _Planner:
     def _call(self, node: syntax.Call, scope: Slots) -> Run:
         if node.function in {"or", "orValue"} and node.target is not None and len(node.args) == 1:
             return self._lazy(node, scope)
-        name, target = node.function, node.target
+        name, target = node.function.removeprefix("."), node.target
         if isinstance(target, syntax.Ident):
             qualified = f"{target.name.removeprefix('.')}.{name}"
             name, target = (qualified, None) if self._functions.knows(qualified) else (name, target)

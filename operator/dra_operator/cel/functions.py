@@ -38,10 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 STANDARD: Final = Table()
-INCLUDES: Final = Table()
-"""`includes()`, which comes with list-type attributes (alloc L-9)."""
 
-MAX_INCLUDES: Final = 48
 MAX_TEXT: Final = 1_000_000
 """Longest string that an expression may build; longer ones would break upstream's cost limit, and ours of memory."""
 
@@ -252,10 +249,11 @@ def concatenate(left: Any, right: Any) -> Any:
 @STANDARD.define("@in(A, list(A)) -> bool", cost=deep)
 def in_list(item: Any, items: tuple[Any, ...]) -> bool:
     """`in` a list; elements that cannot be compared are not it."""
-    return any(_same(item, other) for other in items)
+    return any(same(item, other) for other in items)
 
 
-def _same(item: Any, other: Any) -> bool:
+def same(item: Any, other: Any) -> bool:
+    """Whether values are equal; those that cannot be compared are not."""
     try:
         return equal(item, other)
     except CelRuntimeError:
@@ -602,26 +600,12 @@ def last(items: tuple[Any, ...]) -> Optional:
     return some(items[-1]) if items else NONE
 
 
-# ------------------------------------------------------------------ lists
-
-
-@STANDARD.define(".indexOf(list(A), A) -> int", cost=deep)
-def list_index(items: tuple[Any, ...], wanted: Any) -> int:
-    """Number of the first equal element, or -1."""
-    return next((number for number, item in enumerate(items) if _same(item, wanted)), -1)
-
-
-@STANDARD.define(".lastIndexOf(list(A), A) -> int", cost=deep)
-def list_last_index(items: tuple[Any, ...], wanted: Any) -> int:
-    """Number of the last equal element, or -1."""
-    return max((number for number, item in enumerate(items) if _same(item, wanted)), default=-1)
-
-
-@INCLUDES.define(".includes(dyn, dyn) -> bool", cost=deep)
-def includes(value: Any, wanted: Any) -> bool:
-    """Membership in a list, equality with a scalar (alloc L-9)."""
-    if not isinstance(value, tuple):
-        return _same(value, wanted)
-    if len(value) > MAX_INCLUDES:
-        raise CelRuntimeError(f"list has {len(value)} elements, includes() takes at most {MAX_INCLUDES}")
-    return any(_same(item, wanted) for item in value)
+@STANDARD.define(
+    "optional.unwrap(list(optional_type(A))) -> list(A)", ".unwrapOpt(list(optional_type(A))) -> list(A)"
+)
+def unwrap(items: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The values of the optionals that are there."""
+    stranger = next((item for item in items if not isinstance(item, Optional)), None)
+    if stranger is not None:
+        raise CelRuntimeError(f"value {stranger} is not optional")
+    return tuple(item.value for item in items if item.present)

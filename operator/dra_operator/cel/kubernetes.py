@@ -11,7 +11,9 @@ from .cost import parsed
 from .registry import Table
 from .values import INT_MAX, INT_MIN, Computed, Semver
 
-KUBERNETES: Final = Table()
+QUANTITIES: Final = Table()
+SEMVERS: Final = Table()
+"""Version 1, with lenient versions."""
 
 _EXACT_DOUBLE: Final = 2**53
 _LARGEST_DOUBLE: Final = 10**308
@@ -21,7 +23,7 @@ def _sign(value: int) -> int:
     return (value > 0) - (value < 0)
 
 
-@KUBERNETES.define("quantity(string) -> kubernetes.Quantity", cost=parsed)
+@QUANTITIES.define("quantity(string) -> kubernetes.Quantity", cost=parsed)
 def quantity(text: str) -> Quantity:
     """A quantity from text."""
     try:
@@ -30,7 +32,7 @@ def quantity(text: str) -> Quantity:
         raise CelRuntimeError(str(error)) from error
 
 
-@KUBERNETES.define("isQuantity(string) -> bool", cost=parsed)
+@QUANTITIES.define("isQuantity(string) -> bool", cost=parsed)
 def is_quantity(text: str) -> bool:
     """Whether the text is a quantity."""
     try:
@@ -40,19 +42,19 @@ def is_quantity(text: str) -> bool:
     return True
 
 
-@KUBERNETES.define("sign(kubernetes.Quantity) -> int")
+@QUANTITIES.define("sign(kubernetes.Quantity) -> int")
 def sign(value: Quantity) -> int:
     """-1, 0 or 1. Upstream has it as a function only; the documented method does not compile there (oracle 7.5)."""
     return _sign(value.nano)
 
 
-@KUBERNETES.define(".isInteger(kubernetes.Quantity) -> bool")
+@QUANTITIES.define(".isInteger(kubernetes.Quantity) -> bool")
 def is_integer(value: Quantity) -> bool:
     """Whether `asInteger` works: upstream asks how it holds the amount, not only what it is."""
     return value.plain and INT_MIN <= value.nano // NANO <= INT_MAX
 
 
-@KUBERNETES.define(".asInteger(kubernetes.Quantity) -> int")
+@QUANTITIES.define(".asInteger(kubernetes.Quantity) -> int")
 def as_integer(value: Quantity) -> int:
     """The whole number."""
     if not is_integer(value):
@@ -60,7 +62,7 @@ def as_integer(value: Quantity) -> int:
     return value.nano // NANO
 
 
-@KUBERNETES.define(".asApproximateFloat(kubernetes.Quantity) -> double")
+@QUANTITIES.define(".asApproximateFloat(kubernetes.Quantity) -> double")
 def as_approximate_float(value: Quantity) -> float:
     """The nearest double, where upstream's way of multiplying with a power of ten gives the same."""
     if abs(value.nano) > _LARGEST_DOUBLE:
@@ -77,67 +79,67 @@ def as_approximate_float(value: Quantity) -> float:
     return exact
 
 
-@KUBERNETES.define(".compareTo(kubernetes.Quantity, kubernetes.Quantity) -> int")
+@QUANTITIES.define(".compareTo(kubernetes.Quantity, kubernetes.Quantity) -> int")
 def compare_quantity(left: Quantity, right: Quantity) -> int:
     """-1, 0 or 1."""
     return _sign(left.nano - right.nano)
 
 
-@KUBERNETES.define(".isGreaterThan(kubernetes.Quantity, kubernetes.Quantity) -> bool")
+@QUANTITIES.define(".isGreaterThan(kubernetes.Quantity, kubernetes.Quantity) -> bool")
 def quantity_is_greater(left: Quantity, right: Quantity) -> bool:
     """`>`."""
     return left > right
 
 
-@KUBERNETES.define(".isLessThan(kubernetes.Quantity, kubernetes.Quantity) -> bool")
+@QUANTITIES.define(".isLessThan(kubernetes.Quantity, kubernetes.Quantity) -> bool")
 def quantity_is_less(left: Quantity, right: Quantity) -> bool:
     """`<`."""
     return left < right
 
 
-@KUBERNETES.define(".add(kubernetes.Quantity, kubernetes.Quantity) -> kubernetes.Quantity")
+@QUANTITIES.define(".add(kubernetes.Quantity, kubernetes.Quantity) -> kubernetes.Quantity")
 def add_quantity(left: Quantity, right: Quantity) -> Quantity:
     """Sum."""
     return Computed.by(left + right)
 
 
-@KUBERNETES.define(".add(kubernetes.Quantity, int) -> kubernetes.Quantity")
+@QUANTITIES.define(".add(kubernetes.Quantity, int) -> kubernetes.Quantity")
 def add_whole(left: Quantity, right: int) -> Quantity:
     """Sum with a whole number."""
     return Computed.by(left + Quantity.of(right))
 
 
-@KUBERNETES.define(".sub(kubernetes.Quantity, kubernetes.Quantity) -> kubernetes.Quantity")
+@QUANTITIES.define(".sub(kubernetes.Quantity, kubernetes.Quantity) -> kubernetes.Quantity")
 def sub_quantity(left: Quantity, right: Quantity) -> Quantity:
     """Difference."""
     return Computed.by(left - right)
 
 
-@KUBERNETES.define(".sub(kubernetes.Quantity, int) -> kubernetes.Quantity")
+@QUANTITIES.define(".sub(kubernetes.Quantity, int) -> kubernetes.Quantity")
 def sub_whole(left: Quantity, right: int) -> Quantity:
     """Difference with a whole number."""
     return Computed.by(left - Quantity.of(right))
 
 
-@KUBERNETES.define("semver(string) -> kubernetes.Semver", cost=parsed)
+@SEMVERS.define("semver(string) -> kubernetes.Semver", cost=parsed)
 def semver(text: str) -> Semver:
     """A strict semantic version."""
     return Semver.parse(text)
 
 
-@KUBERNETES.define("semver(string, bool) -> kubernetes.Semver", cost=parsed)
+@SEMVERS.define("semver(string, bool) -> kubernetes.Semver", cost=parsed)
 def semver_normalized(text: str, normalize: bool) -> Semver:  # noqa: FBT001 -- the library's signature
     """A semantic version, lenient on request."""
     return Semver.normalized(text) if normalize else Semver.parse(text)
 
 
-@KUBERNETES.define("isSemver(string) -> bool", cost=parsed)
+@SEMVERS.define("isSemver(string) -> bool", cost=parsed)
 def is_semver(text: str) -> bool:
     """Whether the text is a strict semantic version."""
     return is_semver_normalized(text, normalize=False)
 
 
-@KUBERNETES.define("isSemver(string, bool) -> bool", cost=parsed)
+@SEMVERS.define("isSemver(string, bool) -> bool", cost=parsed)
 def is_semver_normalized(text: str, normalize: bool) -> bool:  # noqa: FBT001 -- the library's signature
     """Whether the text is a semantic version, lenient on request."""
     try:
@@ -147,37 +149,37 @@ def is_semver_normalized(text: str, normalize: bool) -> bool:  # noqa: FBT001 --
     return True
 
 
-@KUBERNETES.define(".major(kubernetes.Semver) -> int")
+@SEMVERS.define(".major(kubernetes.Semver) -> int")
 def major(value: Semver) -> int:
     """First number."""
     return value.version.major
 
 
-@KUBERNETES.define(".minor(kubernetes.Semver) -> int")
+@SEMVERS.define(".minor(kubernetes.Semver) -> int")
 def minor(value: Semver) -> int:
     """Second number."""
     return value.version.minor
 
 
-@KUBERNETES.define(".patch(kubernetes.Semver) -> int")
+@SEMVERS.define(".patch(kubernetes.Semver) -> int")
 def patch(value: Semver) -> int:
     """Third number."""
     return value.version.patch
 
 
-@KUBERNETES.define(".compareTo(kubernetes.Semver, kubernetes.Semver) -> int")
+@SEMVERS.define(".compareTo(kubernetes.Semver, kubernetes.Semver) -> int")
 def compare_semver(left: Semver, right: Semver) -> int:
     """-1, 0 or 1."""
     return left.compare(right)
 
 
-@KUBERNETES.define(".isGreaterThan(kubernetes.Semver, kubernetes.Semver) -> bool")
+@SEMVERS.define(".isGreaterThan(kubernetes.Semver, kubernetes.Semver) -> bool")
 def semver_is_greater(left: Semver, right: Semver) -> bool:
     """`>`."""
     return left.compare(right) > 0
 
 
-@KUBERNETES.define(".isLessThan(kubernetes.Semver, kubernetes.Semver) -> bool")
+@SEMVERS.define(".isLessThan(kubernetes.Semver, kubernetes.Semver) -> bool")
 def semver_is_less(left: Semver, right: Semver) -> bool:
     """`<`."""
     return left.compare(right) < 0

@@ -1,7 +1,7 @@
 """Macros: calls that are no functions but stand for comprehensions, bindings and presence tests.
 
-The parser calls `expand` for each call once its parts are parsed. Which names with how many arguments are macros is one table; everything
-else is a call, which the checker knows or does not (CEL language definition, "Macros"; cel-go's comprehensions version 2, lists, bindings).
+The parser calls `expand` for each call once its parts are parsed. Which names with how many arguments are macros is in tables, which
+`environment.py` puts together for a version of Kubernetes; everything else is a call, which the checker knows or does not (CEL language definition, "Macros"; cel-go's comprehensions version 2, lists, bindings).
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Final
 from . import syntax
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from .syntax import Node
 
     Fault = Callable[[int, str], Exception]
     Arguments = tuple[Node, ...]
     Macro = Callable[["Expansion"], Node | None]
+    Macros = Mapping[tuple[str, bool, int], Macro]
 
 _ACCUMULATOR: Final = "__result__"
 """What cel-go called the variable in which comprehensions gather their result; it still refuses the name."""
@@ -72,13 +73,17 @@ class Expansion:
         )
 
 
-def expand(call: Expansion) -> Node | None:
+def expand(call: Expansion, macros: Macros) -> Node | None:
     """The node for a macro; None when the call is none.
+
+    Args:
+        call: the call.
+        macros: those that the environment has.
 
     Raises:
         CelCompileError: an argument cannot be a variable, or a part is not what the macro needs.
     """
-    macro = _MACROS.get((call.name, call.target is not None, len(call.arguments)))
+    macro = macros.get((call.name, call.target is not None, len(call.arguments)))
     return macro(call) if macro else None
 
 
@@ -140,21 +145,25 @@ def _optional_map(call: Expansion) -> Node:
     )
 
 
-_MACROS: Final[dict[tuple[str, bool, int], Macro]] = {
+_QUANTIFIERS: Final = ("all", "exists", "exists_one")
+_TRANSFORMS: Final = ("transformList", "transformMap", "transformMapEntry")
+
+STANDARD: Final[Macros] = {
     ("has", False, 1): _has,
-    **{(name, True, 2): _quantifier for name in ("all", "exists", "exists_one")},
-    **{(name, True, 3): _quantifier_of_two for name in ("all", "exists", "exists_one", "existsOne")},
+    **{(name, True, 2): _quantifier for name in _QUANTIFIERS},
     ("map", True, 2): _map_or_filter,
     ("map", True, 3): _map_or_filter,
     ("filter", True, 2): _map_or_filter,
-    **{
-        (name, True, count): _transform
-        for name in ("transformList", "transformMap", "transformMapEntry")
-        for count in (3, 4)
-    },
-    ("sortBy", True, 2): _sort_by,
-    ("bind", True, 3): _bind,
-    ("optMap", True, 2): _optional_map,
-    ("optFlatMap", True, 2): _optional_map,
 }
-"""Name, whether it is called on something, number of arguments → what it becomes. `existsOne` is none with one variable (Kubernetes' set)."""
+"""Name, whether it is called on something, number of arguments → what it becomes. Kubernetes' set is without `existsOne`."""
+
+OPTIONALS: Final[Macros] = {("optMap", True, 2): _optional_map, ("optFlatMap", True, 2): _optional_map}
+BINDINGS: Final[Macros] = {("bind", True, 3): _bind}
+TWO_VARIABLES: Final[Macros] = {
+    **{(name, True, 3): _quantifier_of_two for name in (*_QUANTIFIERS, "existsOne")},
+    **{(name, True, count): _transform for name in _TRANSFORMS for count in (3, 4)},
+}
+LISTS: Final[Macros] = {("sortBy", True, 2): _sort_by}
+
+ALL: Final[Macros] = {**STANDARD, **OPTIONALS, **BINDINGS, **TWO_VARIABLES, **LISTS}
+"""Those of the newest Kubernetes."""

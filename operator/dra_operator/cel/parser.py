@@ -13,7 +13,7 @@ from dra_operator.errors import CelCompileError
 
 from . import complaints, syntax
 from .literals import CONSTANTS
-from .macros import Expansion, expand
+from .macros import ALL, Expansion, expand
 from .source import NOWHERE, compile_error, fault, located, unsupported
 from .tokens import END, Token, tokens
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dra_operator.errors import CelFault
 
     from .complaints import Complaint
+    from .macros import Macros
     from .syntax import Node
 
     State = Callable[[], "State | None"]
@@ -65,8 +66,12 @@ _ITEMS: Final = frozenset({"[", "{", "message"})
 """What may be empty but for a comma, and end with one."""
 
 
-def parse(text: str) -> Node:
+def parse(text: str, macros: Macros = ALL) -> Node:
     """Parse an expression.
+
+    Args:
+        text: the expression.
+        macros: those that there are; by default all.
 
     Raises:
         CelCompileError: it is no CEL, or longer or deeper than upstream allows.
@@ -74,7 +79,7 @@ def parse(text: str) -> Node:
     text = _whole_characters(text)
     if len(text.encode()) > MAX_BYTES:
         raise CelCompileError(f"Too long: may not be more than {MAX_BYTES} bytes")
-    return _Parser(text).parse()
+    return _Parser(text, macros).parse()
 
 
 def _whole_characters(text: str) -> str:
@@ -122,8 +127,9 @@ class _Stop(Exception):
 class _Parser:
     """Parses one expression: each state is a method that goes on from the next token and says which state follows."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, macros: Macros) -> None:
         self._text = text
+        self._macros = macros
         self._tokens, broken = tokens(text)
         self._at = 0
         self._faults: list[CelFault] = []
@@ -322,7 +328,8 @@ class _Parser:
     def _expanded(self, name: str, target: Node | None, nodes: tuple[Node, ...], at: int) -> Node:
         try:
             found = expand(
-                Expansion(name, target, nodes, at, lambda at, message: fault(self._text, at, message))
+                Expansion(name, target, nodes, at, lambda at, message: fault(self._text, at, message)),
+                self._macros,
             )
         except CelCompileError as error:
             self._faults.extend(error.faults)

@@ -29,11 +29,12 @@ class Overload:
     run: Callable[..., Any]
     cost: Callable[..., int] | None = None
     singleton: bool = False
+    guarded: bool = True
 
     @property
     def is_guarded(self) -> bool:
         """Whether `suits` says more than `takes`: cel-go looks into lists and maps whose types are known."""
-        return not self.singleton and any(_is_deep(param) for param in self.params)
+        return self.guarded and not self.singleton and any(_is_deep(param) for param in self.params)
 
     def suits(self, values: tuple[Any, ...]) -> bool:
         """Whether values that the overload takes are good inside, as far as cel-go looks: at the first member."""
@@ -42,7 +43,7 @@ class Overload:
     def takes(self, types: tuple[str, ...]) -> bool:
         """Whether values of these run-time types fit."""
         return len(types) == len(self.params) and all(
-            param.is_dyn or param.is_param or param.name == name
+            not self.guarded or param.is_dyn or param.is_param or param.name == name
             for param, name in zip(self.params, types, strict=True)
         )
 
@@ -73,7 +74,11 @@ class Table:
         self._overloads: dict[tuple[str, bool], list[Overload]] = {}
 
     def define(
-        self, *signatures: str, cost: Callable[..., int] | None = None, singleton: bool = False
+        self,
+        *signatures: str,
+        cost: Callable[..., int] | None = None,
+        singleton: bool = False,
+        guarded: bool = True,
     ) -> Callable[[F], F]:
         """Decorator: the function implements these signatures.
 
@@ -81,11 +86,13 @@ class Table:
             signatures: in the notation of this module.
             cost: units by the arguments, for work that hangs on their size.
             singleton: whether cel-go has one implementation for all signatures, which it calls whatever the members of a list are.
+            guarded: whether arguments are looked at before it is called; else it does so itself.
         """
 
         def register(run: F) -> F:
             for signature in signatures:
-                self._add(replace(parse_signature(signature, run), cost=cost, singleton=singleton))
+                overload = parse_signature(signature, run)
+                self._add(replace(overload, cost=cost, singleton=singleton, guarded=guarded))
             return run
 
         return register

@@ -19,6 +19,7 @@ from .values import (
     DomainMap,
     Optional,
     from_key,
+    go_name,
     some,
     to_key,
     type_name,
@@ -42,22 +43,6 @@ CUT: Final = 1024
 
 _SIZED: Final = frozenset({str, bytes, tuple, dict, DomainMap, Optional})
 """Types of values that can be large; work on others is never counted."""
-
-_GO_NAMES: Final = {
-    "bool": "types.Bool",
-    "int": "types.Int",
-    "uint": "types.Uint",
-    "double": "types.Double",
-    "string": "types.String",
-    "bytes": "types.Bytes",
-    "google.protobuf.Duration": "types.Duration",
-    "google.protobuf.Timestamp": "types.Timestamp",
-    "null_type": "types.Null",
-    "optional_type": "*types.Optional",
-    "type": "*types.Type",
-    "kubernetes.Quantity": "cel.Quantity",
-    "kubernetes.Semver": "cel.Semver",
-}
 
 
 @dataclass(slots=True)
@@ -130,7 +115,7 @@ def iterable(value: Any) -> Iterable[Any]:
         return value
     if isinstance(value, dict | DomainMap):
         return [from_key(key) for key in value]
-    raise CelRuntimeError(f"got '{_go_name(value)}', expected iterable type")
+    raise CelRuntimeError(f"got '{go_name(value)}', expected iterable type")
 
 
 def iterable_pairs(value: Any) -> Iterable[tuple[Any, Any]]:
@@ -139,12 +124,7 @@ def iterable_pairs(value: Any) -> Iterable[tuple[Any, Any]]:
         return enumerate(value)
     if isinstance(value, dict | DomainMap):
         return [(from_key(key), member) for key, member in value.items()]
-    raise CelRuntimeError(f"unsupported comprehension range type: {_go_name(value)}")
-
-
-def _go_name(value: Any) -> str:
-    name = type_name(value)
-    return _GO_NAMES.get(name, name)
+    raise CelRuntimeError(f"unsupported comprehension range type: {go_name(value)}")
 
 
 def truth(value: Any) -> bool:
@@ -163,6 +143,10 @@ def insert(entries: dict[Any, Any], shown: Any, value: Any) -> None:
 
 
 # ------------------------------------------------------------------ calls
+
+
+_RECEIVERS: Final = frozenset({"string", "google.protobuf.Duration", "google.protobuf.Timestamp"})
+"""Types that cel-go asks itself whether they have a function, and that do not say which."""
 
 
 class Dispatch:
@@ -234,7 +218,7 @@ class Dispatch:
         firsts = {overload.params[0].name for overload in self._overloads}
         text = "no such overload"
         if any(overload.singleton for overload in self._overloads):
-            text = f"no such overload: {self.name}"
+            text = text if names[0] in _RECEIVERS else f"no such overload: {self.name}"
         elif self.name[0].isalpha():
             text = f"no such overload: {self.name}({', '.join(names)})"
         elif names[0] not in firsts:

@@ -163,7 +163,3 @@ def _misfit(checked: Checked, verb: str, argument: Node) -> Node | None:
         return None
     members = (_misfit(checked, verb, member) for member in syntax.children(argument))
     return next((member for member in members if member is not None), None)
-
-
-VALIDATORS: Final[tuple[Validator, ...]] = (constant_arguments, homogeneous_literals, formats)
-"""In upstream's order, which decides between faults at one place."""

@@ -453,3 +453,27 @@ def _equal_optionals(left: Optional, right: Optional) -> bool:
     if not left.present or not right.present:
         return left.present == right.present
     return equal(left.value, right.value)
+
+
+_GO_NAMES: Final = {
+    "bool": "types.Bool",
+    "int": "types.Int",
+    "uint": "types.Uint",
+    "double": "types.Double",
+    "string": "types.String",
+    "bytes": "types.Bytes",
+    "google.protobuf.Duration": "types.Duration",
+    "google.protobuf.Timestamp": "types.Timestamp",
+    "null_type": "types.Null",
+    "optional_type": "*types.Optional",
+    "type": "*types.Type",
+    "kubernetes.Quantity": "cel.Quantity",
+    "kubernetes.Semver": "cel.Semver",
+}
+"""Types of CEL → types of Go that upstream's errors give away."""
+
+
+def go_name(value: Any) -> str:
+    """The type of a value as upstream's errors print it where they let Go do so."""
+    name = type_name(value)
+    return _GO_NAMES.get(name, name)
