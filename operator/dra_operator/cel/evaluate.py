@@ -13,7 +13,7 @@ from dra_operator.errors import CelCompileError, CelRuntimeError
 
 from . import syntax
 from .environment import DECLARED_TYPES, NULL_VALUE, type_identifier
-from .functions import KEYS, invalid_key, item, members
+from .functions import KEYS, in_set, invalid_key, item, set_of
 from .parser import unsupported
 from .patterns import PATTERNS
 from .running import (
@@ -193,7 +193,7 @@ class _Planner:
         if name == "_[_]":
             return _index(*arguments)
         if name == "@in" and isinstance(nodes[1], syntax.ListLiteral) and isinstance(arguments[1], _Constant):
-            known = members(arguments[1].value)
+            known = set_of(arguments[1].value)
             if known is not None:
                 return _in_constant(arguments[0], known)
         _check_pattern(name, arguments)
@@ -393,7 +393,7 @@ def _in_constant(item_run: Run, known: frozenset[Any]) -> Run:
     """`in` a list of constants: upstream looks into a set, and at nothing if that is empty."""
     if not known:
         return _Constant(value=False)
-    return lambda frame: to_key(item_run(frame)) in known
+    return lambda frame: in_set(item_run(frame), known)
 
 
 def _index(container: Run, key: Run) -> Run:

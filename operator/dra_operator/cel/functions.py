@@ -264,7 +264,16 @@ KEYS: Final = frozenset({str, int, bool, UInt, float})
 """Types of values that may stand in brackets."""
 
 
-def members(items: tuple[Any, ...]) -> frozenset[Any] | None:
+def in_set(value: Any, known: frozenset[Any]) -> bool:
+    """`in` a list of constants, of which `set_of` has made a set.
+
+    Raises:
+        CelRuntimeError: the value cannot be a key.
+    """
+    return to_key(value) in known
+
+
+def set_of(items: tuple[Any, ...]) -> frozenset[Any] | None:
     """Keys of all that is `in` a list of constants, as cel-go collects them, or None where it does not.
 
     It is coarser than `==` for a large int in a list: any double that it is converted to counts.

@@ -19,7 +19,7 @@ from dra_operator.errors import CelError
 from dra_operator.quantity import Quantity
 
 from . import syntax
-from .functions import differs, in_list
+from .functions import differs, in_list, in_set, set_of
 from .memo import MAX_ITEMS, Memo, elsewhere, members
 from .paths import Domain, Entry, Scalar, Table, device_path
 from .patterns import PATTERNS
@@ -447,6 +447,10 @@ class _Generator:
 
     def _among(self, wanted: _Code, held: _Code) -> str:
         """`in` a list of constants."""
+        known = set_of(held.value)
+        if known is None:
+            return f"{self._name(in_list)}({wanted.text}, {held.text})"
+        test, name = self._name(in_set), self._name(known)
         kinds = set(map(type, held.value))
         if len(kinds) == 1 and kinds <= _SIMPLE:
             (kind,) = kinds
@@ -455,9 +459,9 @@ class _Generator:
                 return f"({wanted.text} in {members_})"
             if wanted.kind is object:
                 variable = self._variable()
-                slow = f"{self._name(in_list)}({variable}, {held.text})"
+                slow = f"{test}({variable}, {name})"
                 return f"({variable} in {members_} if ({variable} := {wanted.text}).__class__ is {self._name(kind)} else {slow})"
-        return f"{self._name(in_list)}({wanted.text}, {held.text})"
+        return f"{test}({wanted.text}, {name})"
 
     def _members(self, code: _Code) -> str:
         """A list of bounded length, or an exception."""
