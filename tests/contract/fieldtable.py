@@ -1,4 +1,4 @@
-"""Renews `fakeapi/fields.json`, the embedded server's table of fields: `python -m tests.contract.fieldtable FOLDER`.
+"""Renews `validation/fields.json`, the table of fields of the kinds: `python -m tests.contract.fieldtable FOLDER`.
 
 FOLDER holds the OpenAPI v3 documents of a Kubernetes release (`api/openapi-spec/v3` of its source, or what `kubectl get --raw
 /openapi/v3/…` prints). Only names and types of fields are taken. `test_fields.py` holds the table to the server under contract.
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dra_operator.testing.fakeapi.kinds import BUILTIN
-from dra_operator.testing.fakeapi.structs import TABLE
+from dra_operator.validation.fields import TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dra_operator.testing.fakeapi.structs import table
+from dra_operator.validation.fields import table
 from tests.contract.client import CLAIM, CONFIG, POD
 from tests.contract.fieldtable import fields_of, kinds_in, merges_of
 from tests.contract.objects import claim, config, pod

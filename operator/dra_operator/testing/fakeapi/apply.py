@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from dra_operator.testing.fakeapi.checks import quoted
-from dra_operator.testing.fakeapi.failures import Cause, StatusError, bad_request
+from dra_operator.testing.fakeapi.failures import StatusError, bad_request
 from dra_operator.testing.fakeapi.fieldsets import ITEM, FieldPath, Leaves, item_element, leaves, removed
 from dra_operator.testing.fakeapi.listkeys import Path, apply_keys, is_set
 from dra_operator.testing.fakeapi.managers import Manager, Owned, Ownership, ownership, taken, with_ownership
 from dra_operator.testing.fakeapi.objects import Obj, copied, meta
+from dra_operator.validation.causes import Cause
+from dra_operator.validation.checks import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

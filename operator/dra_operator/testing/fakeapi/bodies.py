@@ -8,15 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dra_operator.testing.fakeapi import failures
-from dra_operator.testing.fakeapi.checks import wrong
 from dra_operator.testing.fakeapi.objects import Obj, encoded, meta, with_metadata
 from dra_operator.testing.fakeapi.rules.metadata import check_metadata, check_metadata_update
 from dra_operator.testing.fakeapi.strategies import strategy_of
 from dra_operator.testing.fakeapi.structs import decoded_as, unusable
+from dra_operator.validation.checks import wrong
 
 if TYPE_CHECKING:
     from dra_operator.testing.fakeapi.kinds import Kind
     from dra_operator.testing.fakeapi.options import WriteOptions
+    from dra_operator.validation.causes import Cause
 
 
 def check_name(name: str, body: Obj) -> None:
@@ -118,7 +119,7 @@ def set_namespace(kind: Kind, metadata: Obj, namespace: str) -> None:
     metadata["namespace"] = namespace
 
 
-def raise_invalid(kind: Kind, name: str, causes: list[failures.Cause]) -> None:
+def raise_invalid(kind: Kind, name: str, causes: list[Cause]) -> None:
     """422 if there are causes.
 
     Raises:
@@ -138,7 +139,7 @@ def same(new: Obj, old: Obj) -> bool:
     return with_metadata(new, resourceVersion=None) == with_metadata(old, resourceVersion=None)
 
 
-def update_causes(kind: Kind, new: Obj, old: Obj, subresource: str) -> list[failures.Cause]:
+def update_causes(kind: Kind, new: Obj, old: Obj, subresource: str) -> list[Cause]:
     """Everything that is wrong with an update, whichever part of the object it is for."""
     strategy = strategy_of(kind)
     check = strategy.check_status if subresource == "status" else strategy.check_update

@@ -9,23 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from dra_operator.validation.causes import Cause
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_operator.testing.fakeapi.objects import Obj
-
-
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """One validation error: `reason` is a metav1.CauseType, `path` a field path such as `spec.devices`."""
-
-    path: str
-    reason: str
-    message: str
-
-    def as_dict(self) -> Obj:
-        """The metav1.StatusCause."""
-        return {"reason": self.reason, "message": self.message, "field": self.path}
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_operator.testing.fakeapi.access import Action, Asker
-from dra_operator.testing.fakeapi.checks import forbidden
 from dra_operator.testing.fakeapi.objects import Obj, dicts, dig, meta
+from dra_operator.validation.checks import forbidden
 
 if TYPE_CHECKING:
-    from dra_operator.testing.fakeapi.failures import Cause
+    from dra_operator.validation.causes import Cause
 
 _GROUP = "resource.k8s.io"
 _NODE_NAME = "authentication.kubernetes.io/node-name"

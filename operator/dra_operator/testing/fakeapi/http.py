@@ -30,6 +30,7 @@ from dra_operator.testing.fakeapi.reviews import REVIEWING, account_token, revie
 from dra_operator.testing.fakeapi.spoiling import spoiled
 from dra_operator.testing.fakeapi.tables import table, wants_table, watch_line
 from dra_operator.testing.fakeapi.watching import BOOKMARK_SECONDS, Watcher, WatchRequest, error_event
+from dra_operator.validation.causes import Cause
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -206,9 +207,7 @@ class Face:
             known = request.content_type == patches.STRATEGIC
             raise failures.unsupported_media_type(accepted) if known else failures.no_media_type()
         if request.content_type == patches.APPLY and not request.query.get("fieldManager"):
-            cause = failures.Cause(
-                "fieldManager", "FieldValueRequired", "Required value: is required for apply patch"
-            )
+            cause = Cause("fieldManager", "FieldValueRequired", "Required value: is required for apply patch")
             raise failures.invalid(failures.About("meta.k8s.io", "PatchOptions"), [cause])
         options = await self._options(request, found, "patch")
         patch = parsed_body(await request.read(), request.content_type)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dra_operator.testing.fakeapi.checks import LABEL_KEY_HELP, label_key, label_value
 from dra_operator.testing.fakeapi.failures import bad_request
+from dra_operator.validation.checks import LABEL_KEY_HELP, label_key, label_value
 
 if TYPE_CHECKING:
     from dra_operator.testing.fakeapi.failures import StatusError

@@ -27,7 +27,6 @@ from dra_operator.testing.fakeapi.bodies import (
     update_causes,
     without_status,
 )
-from dra_operator.testing.fakeapi.checks import immutable
 from dra_operator.testing.fakeapi.conversion import presented, to_storage
 from dra_operator.testing.fakeapi.deletion import marked_for_deletion, may_go
 from dra_operator.testing.fakeapi.granular import missing_rights
@@ -53,6 +52,8 @@ from dra_operator.testing.fakeapi.rules.others import UNDELETABLE
 from dra_operator.testing.fakeapi.store import Record, Store
 from dra_operator.testing.fakeapi.strategies import strategy_of
 from dra_operator.testing.fakeapi.tidy import tidied
+from dra_operator.validation.causes import Cause
+from dra_operator.validation.checks import immutable
 
 Admission = Callable[[Kind, Obj], None]
 """Changes a new object in place before it is validated."""
@@ -144,7 +145,7 @@ class Machinery:
             raise failures.not_found(failures.About("", "namespaces", namespace))
         if "deletionTimestamp" in meta(found.obj):
             why = f"unable to create new content in namespace {namespace} because it is being terminated"
-            cause = failures.Cause(
+            cause = Cause(
                 "metadata.namespace", "NamespaceTerminating", f"namespace {namespace} is being terminated"
             )
             raise failures.forbidden(kind.plural_about(name), why, cause)
@@ -162,7 +163,7 @@ class Machinery:
         check_name(key[1], body)
         if strategy_of(kind).needs_version and not meta(body).get("resourceVersion"):
             text = "Invalid value: 0: must be specified for an update"
-            cause = failures.Cause("metadata.resourceVersion", "FieldValueInvalid", text)
+            cause = Cause("metadata.resourceVersion", "FieldValueInvalid", text)
             raise failures.invalid(kind.plural_about(key[1]), [cause])
         uid = meta(body).get("uid")
         if uid and uid != live.uid:

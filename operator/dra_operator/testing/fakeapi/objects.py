@@ -6,14 +6,18 @@ place: a writer builds a new dictionary (`copied`, `with_metadata`). This module
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, NewType
 
 import msgspec
 
-Obj = dict[str, Any]
-"""One raw Kubernetes object, or a part of one."""
+from dra_operator.validation.objects import Obj, dicts, dig
+
+__all__ = [
+    "Clock", "Key", "Obj", "Raw", "Resource", "controller_of", "copied", "decoded", "dicts", "dig", "encoded", "key_of", "meta",
+    "micro_timestamp", "parsed_time", "timestamp", "utc_now", "with_metadata",
+]  # fmt: skip
 
 Resource = tuple[str, str]
 """Group and plural: where objects are stored, whatever version they are written in."""
@@ -83,20 +87,6 @@ def controller_of(obj: Obj) -> Obj | None:
         if reference.get("controller"):
             return dict(reference)
     return None
-
-
-def dig(obj: Any, *path: str) -> Any:
-    """The value at `path`, or None where any step is missing."""
-    for step in path:
-        if not isinstance(obj, dict):
-            return None
-        obj = obj.get(step)
-    return obj
-
-
-def dicts(value: Any) -> Iterator[Obj]:
-    """The dictionaries in a list that may be missing."""
-    return (item for item in value or () if isinstance(item, dict))
 
 
 def timestamp(moment: datetime) -> str:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_operator.testing.fakeapi.objects import Obj, copied
-from dra_operator.testing.fakeapi.structs import METADATA, table
+from dra_operator.testing.fakeapi.structs import METADATA
+from dra_operator.validation.fields import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dra_operator.testing.fakeapi import failures
+from dra_operator.validation.causes import Cause
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -58,7 +59,7 @@ def write_options(query: Mapping[str, str], user_agent: str, subresource: str, v
     if query.get("dryRun") not in (None, "", "All"):
         text = f'Unsupported value: ["{query["dryRun"]}"]: supported values: "All"'
         about = failures.About("meta.k8s.io", f"{verb.capitalize()}Options")
-        raise failures.invalid(about, [failures.Cause("dryRun", "FieldValueNotSupported", text)])
+        raise failures.invalid(about, [Cause("dryRun", "FieldValueNotSupported", text)])
     return WriteOptions(
         manager=query.get("fieldManager") or user_agent.partition("/")[0] or "unknown",
         subresource=subresource,

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from dra_operator.testing.fakeapi import failures
-from dra_operator.testing.fakeapi.checks import forbidden
 from dra_operator.testing.fakeapi.conversion import presented
 from dra_operator.testing.fakeapi.objects import Key, Raw, decoded, encoded, key_of
 from dra_operator.testing.fakeapi.selectors import selection
+from dra_operator.validation.causes import Cause
+from dra_operator.validation.checks import forbidden
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -204,7 +205,7 @@ def _check_match(query: Mapping[str, str]) -> None:
     if match not in _MATCHES:
         listed = ", ".join(f'"{item}"' for item in (*_MATCHES, ""))
         text = f'Unsupported value: "{match}": supported values: {listed}'
-        causes.append(failures.Cause(field, "FieldValueNotSupported", text))
+        causes.append(Cause(field, "FieldValueNotSupported", text))
     if match == "Exact" and version == "0":
         causes.append(forbidden(field, f'{field} "exact" is forbidden for resourceVersion "0"'))
     if causes:

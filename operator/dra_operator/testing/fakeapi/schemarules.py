@@ -10,9 +10,9 @@ import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from dra_operator.testing.fakeapi.checks import quoted
-from dra_operator.testing.fakeapi.failures import Cause
 from dra_operator.testing.fakeapi.objects import Obj, dicts
+from dra_operator.validation.causes import Cause
+from dra_operator.validation.checks import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from dra_operator.testing.fakeapi.checks import repeated, required, too_long, too_many, unsupported, wrong
-from dra_operator.testing.fakeapi.failures import Cause
+from dra_operator.validation.causes import Cause
+from dra_operator.validation.checks import repeated, required, too_long, too_many, unsupported, wrong
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

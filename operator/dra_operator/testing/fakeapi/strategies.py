@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dra_operator.testing.fakeapi import schemarules, schemas
-from dra_operator.testing.fakeapi.failures import Cause
 from dra_operator.testing.fakeapi.kinds import DRA, STORAGE, Kind
 from dra_operator.testing.fakeapi.objects import Obj, dicts, dig
 from dra_operator.testing.fakeapi.rules import (
-    claims,
     claimstatus,
     devices,
     events,
@@ -24,6 +22,8 @@ from dra_operator.testing.fakeapi.rules import (
     pods,
     volumes,
 )
+from dra_operator.validation import claims, classes, slices
+from dra_operator.validation.causes import Cause
 
 Defaults = Callable[[Obj, datetime], None]
 Check = Callable[[Obj], list[Cause]]
@@ -75,11 +75,11 @@ def _default_namespace(obj: Obj, _now: datetime) -> None:
 
 
 def _check_class_update(new: Obj, _old: Obj) -> list[Cause]:
-    return devices.check_class(new)
+    return classes.check_class(new)
 
 
 def _check_rule_update(new: Obj, _old: Obj) -> list[Cause]:
-    return devices.check_rule(new)
+    return classes.check_rule(new)
 
 
 STRATEGIES: Mapping[tuple[str, str], Strategy] = {
@@ -109,15 +109,15 @@ STRATEGIES: Mapping[tuple[str, str], Strategy] = {
         check_create=claims.check_template,
         check_update=claims.check_spec_unchanged,
     ),
-    (DRA, "DeviceClass"): Strategy(check_create=devices.check_class, check_update=_check_class_update),
+    (DRA, "DeviceClass"): Strategy(check_create=classes.check_class, check_update=_check_class_update),
     (DRA, "ResourceSlice"): Strategy(
         on_write=devices.default_slice,
-        check_create=devices.check_slice,
+        check_create=slices.check_slice,
         check_update=devices.check_slice_update,
     ),
     (DRA, "DeviceTaintRule"): Strategy(
         on_write=devices.default_rule,
-        check_create=devices.check_rule,
+        check_create=classes.check_rule,
         check_update=_check_rule_update,
         needs_version=True,
     ),

@@ -1,7 +1,6 @@
 """What decoding into typed structs makes of a body: unknown fields are dropped (and told), wrong types are refused.
 
-Called by `machinery` on whatever a writer sends. Which kind has which fields stands in `fields.json`, taken from the OpenAPI documents of
-the Kubernetes release that the project is tested with (`tests/contract/fieldtable.py`); custom kinds bring their schema.
+Called by `machinery` on whatever a writer sends. Which kind has which fields stands in `validation/fields.json`; custom kinds bring their schema.
 """
 
 from __future__ import annotations
@@ -9,42 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import msgspec
 
 from dra_operator.errors import InvalidQuantity
 from dra_operator.quantity import Quantity
 from dra_operator.testing.fakeapi.failures import bad_request
 from dra_operator.testing.fakeapi.objects import dig
+from dra_operator.validation.fields import Fields, table
 
 if TYPE_CHECKING:
     from dra_operator.testing.fakeapi.failures import StatusError
     from dra_operator.testing.fakeapi.kinds import Kind
     from dra_operator.testing.fakeapi.objects import Obj
-
-TABLE = Path(__file__).with_name("fields.json")
-
-Fields = dict[str, str]
-
-
-class Table(msgspec.Struct, frozen=True):
-    """`fields.json`: struct names by `apiVersion/Kind`, type codes by struct and field, and how lists merge.
-
-    `merges` has the merge key (may be empty) and the patch strategy by `struct.field`.
-    """
-
-    kinds: dict[str, str]
-    structs: dict[str, Fields]
-    merges: dict[str, tuple[str, str]]
-
-
-@cache
-def table() -> Table:
-    """The table, read once."""
-    return msgspec.json.decode(TABLE.read_bytes(), type=Table)
-
 
 METADATA = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _JSON_NAMES: dict[type, str] = {

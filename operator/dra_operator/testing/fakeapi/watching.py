@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_operator.testing.fakeapi import failures
-from dra_operator.testing.fakeapi.checks import forbidden
 from dra_operator.testing.fakeapi.conversion import presented
 from dra_operator.testing.fakeapi.objects import Obj, encoded, meta
 from dra_operator.testing.fakeapi.reading import Reader
 from dra_operator.testing.fakeapi.selectors import Selection, selection
+from dra_operator.validation.checks import forbidden
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from dra_operator.testing.fakeapi.checks import (
+from dra_operator.testing.fakeapi.objects import Obj, dicts, dig, meta
+from dra_operator.validation.checks import (
     dns_label,
     dns_subdomain,
     driver_name,
@@ -21,12 +22,11 @@ from dra_operator.testing.fakeapi.checks import (
     unsupported,
     wrong,
 )
-from dra_operator.testing.fakeapi.objects import Obj, dicts, dig, meta
-from dra_operator.testing.fakeapi.rules.claims import check_config, check_reference, references
-from dra_operator.testing.fakeapi.rules.nodeselectors import check_node_selector
+from dra_operator.validation.claims import check_config, check_reference, references
+from dra_operator.validation.nodeselectors import check_node_selector
 
 if TYPE_CHECKING:
-    from dra_operator.testing.fakeapi.failures import Cause
+    from dra_operator.validation.causes import Cause
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _RESERVED = "status.reservedFor"

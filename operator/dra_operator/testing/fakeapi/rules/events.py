@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dra_operator.testing.fakeapi.checks import immutable, label_key, required, wrong
 from dra_operator.testing.fakeapi.objects import dig, meta
+from dra_operator.validation.checks import immutable, label_key, required, wrong
 
 if TYPE_CHECKING:
-    from dra_operator.testing.fakeapi.failures import Cause
     from dra_operator.testing.fakeapi.objects import Obj
+    from dra_operator.validation.causes import Cause
 
 _CLUSTER_NAMESPACES = ("default", "kube-system")
 """Where events about cluster-scoped objects live."""

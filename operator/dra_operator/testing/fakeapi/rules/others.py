@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_operator.testing.fakeapi.checks import wrong
 from dra_operator.testing.fakeapi.failures import bad_request
 from dra_operator.testing.fakeapi.objects import dicts, dig, meta
+from dra_operator.validation.checks import wrong
 
 if TYPE_CHECKING:
-    from dra_operator.testing.fakeapi.failures import Cause
     from dra_operator.testing.fakeapi.objects import Obj
+    from dra_operator.validation.causes import Cause
 
 _NO_INT = (
     'Lease in version "v1" cannot be handled as a Lease: json: cannot unmarshal string into Go struct field'

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_operator.testing.fakeapi.checks import dns_label, immutable, required, too_many, wrong
 from dra_operator.testing.fakeapi.objects import dicts, dig
+from dra_operator.validation.checks import dns_label, immutable, required, too_many, wrong
 
 if TYPE_CHECKING:
-    from dra_operator.testing.fakeapi.failures import Cause
     from dra_operator.testing.fakeapi.objects import Obj
+    from dra_operator.validation.causes import Cause
 
 MAX_CLAIMS = 4
 _UNMATCHED = "must match the name of an entry in `spec.resourceClaims`"

@@ -5,9 +5,10 @@ Called through `strategies`. Containers are hardly looked at.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dra_operator.testing.fakeapi.checks import (
+from dra_operator.testing.fakeapi.objects import Obj, copied, dicts, dig
+from dra_operator.validation.checks import (
     dns_label,
     dns_subdomain,
     forbidden,
@@ -16,9 +17,11 @@ from dra_operator.testing.fakeapi.checks import (
     required,
     wrong,
 )
-from dra_operator.testing.fakeapi.failures import Cause
-from dra_operator.testing.fakeapi.objects import Obj, copied, dicts, dig
-from dra_operator.testing.fakeapi.rules.nodeselectors import check_node_selector
+from dra_operator.validation.nodeselectors import check_node_selector
+from dra_operator.validation.podclaims import check_pod_claims
+
+if TYPE_CHECKING:
+    from dra_operator.validation.causes import Cause
 
 _REQUIRED = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
 REQUIRED_PATH = f"spec.{'.'.join(_REQUIRED)}"
@@ -39,7 +42,7 @@ def check_pod(pod: Obj) -> list[Cause]:
     """A new pod."""
     spec = pod.get("spec") or {}
     causes = _check_containers(spec)
-    causes += _check_claims(spec)
+    causes += check_pod_claims(spec, "spec")
     gates = [gate.get("name") for gate in dicts(spec.get("schedulingGates"))]
     for index, gate in enumerate(gates):
         causes += label_key(f"spec.schedulingGates[{index}]", gate or "")
@@ -60,42 +63,7 @@ def _check_containers(spec: Obj) -> list[Cause]:
         causes += dns_label(f"spec.containers[{index}].name", container.get("name"))
         if not container.get("image"):
             causes.append(required(f"spec.containers[{index}].image"))
-        causes += _check_container_claims(container, spec, f"spec.containers[{index}].resources.claims")
     return [*causes, *repeated("spec.containers", [item.get("name") for item in containers], ".name")]
-
-
-def _check_container_claims(container: Obj, spec: Obj, path: str) -> list[Cause]:
-    known = {claim.get("name") for claim in dicts(spec.get("resourceClaims"))}
-    among = "is empty" if not known else f"are: {', '.join(sorted(str(name) for name in known))}"
-    return [
-        Cause(
-            f"{path}[{index}]",
-            "FieldValueNotFound",
-            f'Not found: "{claim.get("name")}": must be one of the names in pod.spec.resourceClaims which {among}',
-        )
-        for index, claim in enumerate(dicts(dig(container, "resources", "claims")))
-        if claim.get("name") not in known
-    ]
-
-
-def _check_claims(spec: Obj) -> list[Cause]:
-    claims = list(dicts(spec.get("resourceClaims")))
-    causes: list[Cause] = []
-    for index, claim in enumerate(claims):
-        path = f"spec.resourceClaims[{index}]"
-        causes += dns_label(f"{path}.name", claim.get("name"))
-        sources = [
-            name for name in ("resourceClaimName", "resourceClaimTemplateName") if claim.get(name) is not None
-        ]
-        if len(sources) > 1:
-            detail = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
-            causes.append(wrong(path, claim, detail))
-        elif not sources:
-            detail = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
-            causes.append(wrong(path, claim, detail))
-        else:
-            causes += dns_subdomain(f"{path}.{sources[0]}", claim[sources[0]])
-    return [*causes, *repeated("spec.resourceClaims", [claim.get("name") for claim in claims], ".name")]
 
 
 def check_pod_status(new: Obj, _old: Obj) -> list[Cause]:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_operator.testing.fakeapi.checks import required
 from dra_operator.testing.fakeapi.objects import dig
+from dra_operator.validation.checks import required
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from dra_operator.testing.fakeapi.failures import Cause
     from dra_operator.testing.fakeapi.objects import Obj
+    from dra_operator.validation.causes import Cause
 
 
 def default_claim(obj: Obj, _now: datetime) -> None:

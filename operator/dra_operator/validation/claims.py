@@ -1,17 +1,21 @@
 """Validation and defaults of the spec of claims and templates (cp V-11 to V-13, V-20 to V-40, V-85).
 
-Called through `strategies`. CEL expressions are only measured, not compiled: the operator writes none.
+Expressions are judged by who is named as their judge (`expressions`): the embedded API server, where only the operator and its tests write,
+has them measured, `dra_operator.lint` has them compiled.
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dra_operator.testing.fakeapi.checks import (
+from dra_operator.validation.checks import (
     dns_label,
     dns_subdomain,
     driver_name,
+    each,
+    full_name,
     immutable,
     label_key,
     label_value,
@@ -23,11 +27,15 @@ from dra_operator.testing.fakeapi.checks import (
     unsupported,
     wrong,
 )
-from dra_operator.testing.fakeapi.objects import Obj, dicts, dig
+from dra_operator.validation.expressions import measured
+from dra_operator.validation.metadata import check_labels
+from dra_operator.validation.objects import Obj, dicts, dig
 
 if TYPE_CHECKING:
-    from dra_operator.testing.fakeapi.failures import Cause
+    from dra_operator.validation.causes import Cause
+    from dra_operator.validation.expressions import Judge
 
+_ITEMS, _ALTERNATIVES, _PARAMETERS = 32, 8, 10_240
 _MODES = ("All", "ExactCount")
 _EFFECTS = ("NoExecute", "NoSchedule", "None")
 _BAD_REFERENCE = (
@@ -62,12 +70,12 @@ def references(claim: Obj) -> set[str]:
     return found
 
 
-def check_claim(claim: Obj) -> list[Cause]:
+def check_claim(claim: Obj, judge: Judge = measured) -> list[Cause]:
     """Validation of a new claim."""
-    return check_claim_spec(claim.get("spec") or {}, "spec")
+    return check_claim_spec(claim.get("spec") or {}, "spec", judge)
 
 
-def check_template(template: Obj) -> list[Cause]:
+def check_template(template: Obj, judge: Judge = measured) -> list[Cause]:
     """Validation of a new template: the inner spec, and inner metadata of labels and annotations only."""
     inner = dig(template, "spec", "metadata") or {}
     causes = [
@@ -75,7 +83,8 @@ def check_template(template: Obj) -> list[Cause]:
         for field in inner
         if field not in ("labels", "annotations", "creationTimestamp")
     ]
-    return [*causes, *check_claim_spec(dig(template, "spec", "spec") or {}, "spec.spec")]
+    causes += check_labels(inner, "spec.metadata")
+    return [*causes, *check_claim_spec(dig(template, "spec", "spec") or {}, "spec.spec", judge)]
 
 
 def check_spec_unchanged(new: Obj, old: Obj) -> list[Cause]:
@@ -83,45 +92,48 @@ def check_spec_unchanged(new: Obj, old: Obj) -> list[Cause]:
     return [] if new.get("spec") == old.get("spec") else [immutable("spec", None)]
 
 
-def check_claim_spec(spec: Obj, path: str) -> list[Cause]:
+def check_claim_spec(spec: Obj, path: str, judge: Judge = measured) -> list[Cause]:
     """Requests, constraints and config of one claim spec (cp V-21 to V-38)."""
     devices = spec.get("devices") or {}
     at = f"{path}.devices"
-    requests = list(dicts(devices.get("requests")))
-    if len(requests) > 32:
-        return [too_many(f"{at}.requests", len(requests), 32)]
     known = references({"spec": spec})
-    causes: list[Cause] = []
-    for index, request in enumerate(requests):
-        causes += _check_request(request, f"{at}.requests[{index}]")
-    causes += repeated_names(f"{at}.requests", requests)
-    for index, constraint in enumerate(dicts(devices.get("constraints"))):
-        causes += _check_constraint(constraint, known, f"{at}.constraints[{index}]")
-    for index, config in enumerate(dicts(devices.get("config"))):
-        causes += check_config(config, known, f"{at}.config[{index}]")
-    return causes
+
+    def check_request(request: Obj, place: str) -> list[Cause]:
+        return _check_request(request, place, judge)
+
+    def check_constraint(constraint: Obj, place: str) -> list[Cause]:
+        return _check_constraint(constraint, known, place)
+
+    def check_entry(config: Obj, place: str) -> list[Cause]:
+        return check_config(config, known, place)
+
+    causes = each(devices.get("requests"), f"{at}.requests", _ITEMS, check_request)
+    if len(causes) != 1 or causes[0].reason != "FieldValueTooMany":
+        causes += repeated_names(f"{at}.requests", list(dicts(devices.get("requests"))))
+    causes += each(devices.get("constraints"), f"{at}.constraints", _ITEMS, check_constraint)
+    return [*causes, *each(devices.get("config"), f"{at}.config", _ITEMS, check_entry)]
 
 
-def _check_request(request: Obj, path: str) -> list[Cause]:
+def _check_request(request: Obj, path: str, judge: Judge) -> list[Cause]:
     causes = dns_label(f"{path}.name", request.get("name"))
     exactly, alternatives = request.get("exactly"), list(dicts(request.get("firstAvailable")))
     if exactly is not None and alternatives:
         return [*causes, wrong(path, None, f"{_ONE_OF}, but multiple fields are set")]
     if exactly is not None:
-        return [*causes, *_check_details(exactly, f"{path}.exactly")]
+        return [*causes, *_check_details(exactly, f"{path}.exactly", judge)]
     if not alternatives:
         return [*causes, required(path, _ONE_OF)]
-    if len(alternatives) > 8:
-        return [*causes, too_many(f"{path}.firstAvailable", len(alternatives), 8)]
+    if len(alternatives) > _ALTERNATIVES:
+        return [*causes, too_many(f"{path}.firstAvailable", len(alternatives), _ALTERNATIVES)]
     for index, sub in enumerate(alternatives):
         causes += dns_label(f"{path}.firstAvailable[{index}].name", sub.get("name"))
-        causes += _check_details(sub, f"{path}.firstAvailable[{index}]")
+        causes += _check_details(sub, f"{path}.firstAvailable[{index}]", judge)
     return [*causes, *repeated_names(f"{path}.firstAvailable", alternatives)]
 
 
-def _check_details(details: Obj, path: str) -> list[Cause]:
+def _check_details(details: Obj, path: str, judge: Judge) -> list[Cause]:
     causes = dns_subdomain(f"{path}.deviceClassName", details.get("deviceClassName"))
-    causes += check_selectors(details.get("selectors"), f"{path}.selectors")
+    causes += check_selectors(details.get("selectors"), f"{path}.selectors", judge)
     causes += _check_count(details, path)
     for index, toleration in enumerate(dicts(details.get("tolerations"))):
         causes += check_toleration(toleration, f"{path}.tolerations[{index}]")
@@ -139,23 +151,15 @@ def _check_count(details: Obj, path: str) -> list[Cause]:
     return []
 
 
-def check_selectors(selectors: Any, path: str) -> list[Cause]:
-    """At most 32, each with a CEL expression of at most 10 KiB (cp V-25, V-26)."""
-    found = list(dicts(selectors))
-    if len(found) > 32:
-        return [too_many(path, len(found), 32)]
-    causes: list[Cause] = []
-    for index, selector in enumerate(found):
-        expression = dig(selector, "cel", "expression")
+def check_selectors(selectors: Any, path: str, judge: Judge = measured) -> list[Cause]:
+    """At most 32, each with a CEL expression that the judge takes (cp V-25, V-26)."""
+
+    def check(selector: Obj, place: str) -> list[Cause]:
         if selector.get("cel") is None:
-            causes.append(required(f"{path}[{index}].cel"))
-        elif not expression:
-            causes.append(
-                wrong(f"{path}[{index}].cel.expression", "", "compilation failed: nothing to parse")
-            )
-        elif len(expression.encode()) > 10_240:
-            causes.append(too_long(f"{path}[{index}].cel.expression", 10_240))
-    return causes
+            return [required(f"{place}.cel")]
+        return judge(f"{place}.cel.expression", dig(selector, "cel", "expression") or "")
+
+    return each(selectors, path, _ITEMS, check)
 
 
 def check_toleration(toleration: Obj, path: str) -> list[Cause]:
@@ -176,17 +180,17 @@ def check_toleration(toleration: Obj, path: str) -> list[Cause]:
 def check_references(names: Any, known: set[str], path: str) -> list[Cause]:
     """Request references of a constraint or config entry (cp V-33)."""
     found = list(names or ())
-    if len(found) > 32:
-        return [too_many(path, len(found), 32)]
-    causes = [
-        wrong(f"{path}[{i}]", name, _BAD_REFERENCE) for i, name in enumerate(found) if name not in known
-    ]
+    if len(found) > _ITEMS:
+        return [too_many(path, len(found), _ITEMS)]
+    causes: list[Cause] = []
+    for index, name in enumerate(found):
+        causes += check_reference(name, known, f"{path}[{index}]")
     return [*causes, *repeated(path, found)]
 
 
 def check_reference(name: Any, known: set[str], path: str) -> list[Cause]:
-    """The request reference of an allocation result (cp V-54)."""
-    return [] if name in known else [wrong(path, name or "", _BAD_REFERENCE)]
+    """One reference to a request, `name` or `name/subrequest` (cp V-33, V-54)."""
+    return [] if name in known else [replace(wrong(path, name or "", _BAD_REFERENCE), refers=True)]
 
 
 def _check_constraint(constraint: Obj, known: set[str], path: str) -> list[Cause]:
@@ -196,15 +200,10 @@ def _check_constraint(constraint: Obj, known: set[str], path: str) -> list[Cause
             'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
         )
         causes.append(required(path, detail))
-    attribute = constraint.get("matchAttribute")
-    if attribute and "/" not in attribute:
-        causes.append(
-            wrong(
-                f"{path}.matchAttribute",
-                attribute,
-                "a fully qualified name must be a domain and a name separated by a slash",
-            )
-        )
+    for field in ("matchAttribute", "distinctAttribute"):
+        if constraint.get(field):
+            causes += full_name(f"{path}.{field}", constraint[field])
+            break
     return causes
 
 
@@ -220,6 +219,6 @@ def check_config(config: Obj, known: set[str] | None, path: str) -> list[Cause]:
         causes.append(required(f"{path}.opaque.parameters"))
     elif not isinstance(parameters, dict):
         causes.append(wrong(f"{path}.opaque.parameters", "<value omitted>", "must be a valid JSON object"))
-    elif len(json.dumps(parameters)) > 10_240:
-        causes.append(too_long(f"{path}.opaque.parameters", 10_240))
+    elif len(json.dumps(parameters)) > _PARAMETERS:
+        causes.append(too_long(f"{path}.opaque.parameters", _PARAMETERS))
     return causes

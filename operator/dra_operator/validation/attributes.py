@@ -8,27 +8,22 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from dra_operator.testing.fakeapi.checks import dns_subdomain, too_long, wrong
-from dra_operator.testing.fakeapi.objects import dicts, dig
+from dra_operator.validation.checks import qualified_name, too_long, wrong
+from dra_operator.validation.objects import dicts, dig
 
 if TYPE_CHECKING:
-    from dra_operator.testing.fakeapi.failures import Cause
-    from dra_operator.testing.fakeapi.objects import Obj
+    from dra_operator.validation.causes import Cause
+    from dra_operator.validation.objects import Obj
 
 _VALUES = ("int", "bool", "string", "version")
 _LISTS = ("ints", "bools", "strings", "versions")
 _ALL = ", ".join(f"`{name}`" for name in (*_VALUES, *_LISTS))
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_IDENTIFIER_HELP = (
-    "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters or '_' (e.g. "
-    "'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is '[A-Za-z_][A-Za-z0-9_]*')"
-)
 _SEMVER = re.compile(
     r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)"
     r"(-(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)(\.(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*))*)?"
     r"(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?"
 )
-_NAME_LIMIT, _DOMAIN_LIMIT, _TEXT_LIMIT = 32, 63, 64
+_TEXT_LIMIT = 64
 
 
 def drop_lists(spec: Obj) -> None:
@@ -43,22 +38,10 @@ def check_attributes(device: Obj, path: str) -> list[Cause]:
     """Names and values of a device's attributes, and names of its capacities."""
     causes: list[Cause] = []
     for name, attribute in (device.get("attributes") or {}).items():
-        causes += _check_name(name, f"{path}.attributes")
+        causes += qualified_name(f"{path}.attributes", name)
         causes += _check_value(attribute, f"{path}.attributes[{name}]")
     for name in device.get("capacity") or {}:
-        causes += _check_name(name, f"{path}.capacity")
-    return causes
-
-
-def _check_name(name: str, path: str) -> list[Cause]:
-    domain, slash, identifier = name.rpartition("/")
-    causes: list[Cause] = []
-    if slash:
-        causes += dns_subdomain(path, domain.lower(), _DOMAIN_LIMIT)
-    if len(identifier) > _NAME_LIMIT:
-        causes.append(too_long(path, _NAME_LIMIT))
-    elif not _IDENTIFIER.fullmatch(identifier):
-        causes.append(wrong(path, identifier, _IDENTIFIER_HELP))
+        causes += qualified_name(f"{path}.capacity", name)
     return causes
 
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_operator.testing.fakeapi.checks import label_key, required, unsupported, wrong
-from dra_operator.testing.fakeapi.objects import Obj, dicts
+from dra_operator.validation.checks import label_key, required, unsupported, wrong
+from dra_operator.validation.objects import Obj, dicts
 
 if TYPE_CHECKING:
-    from dra_operator.testing.fakeapi.failures import Cause
+    from dra_operator.validation.causes import Cause
 
 _OPERATORS = ("DoesNotExist", "Exists", "Gt", "In", "Lt", "NotIn")
 
