@@ -1,0 +1,110 @@
+"""What the API server would refuse, told with its place; `validation` knows the rules."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from dra_operator.features import DEFAULT_1_37
+from dra_operator.validation.claims import check_claim, check_template, references
+from dra_operator.validation.classes import check_class, check_rule
+from dra_operator.validation.expressions import compiled
+from dra_operator.validation.metadata import check_metadata
+from dra_operator.validation.objects import dig
+from dra_operator.validation.podclaims import check_pod_claims
+from dra_operator.validation.slices import check_slice
+from dra_operator.words import nearest
+
+from .findings import REASONS
+from .objects import steps, written
+from .shape import claim_path
+
+if TYPE_CHECKING:
+    from dra_operator.errors import CelError
+    from dra_operator.validation.causes import Cause
+    from dra_operator.validation.objects import Obj
+
+    from .objects import Item
+    from .texts import Path
+
+JUDGE: Final = compiled(DEFAULT_1_37)
+_FAULT: Final = re.compile(r"ERROR: <input>:(\d+):(\d+): (.*?)(?:\n \||\Z)", re.DOTALL)
+_TOKEN: Final = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?|\"[^\"\n]*\"|'[^'\n]*'|&&|\|\||[=!<>]=|\S")
+
+
+def refused(item: Item) -> None:
+    """Tell what the API server would refuse about an object in its v1 form."""
+    causes = [*check_metadata(dig(item.obj, "metadata") or {}), *_checked(item)]
+    for cause in causes:
+        _tell(item, cause)
+
+
+def _checked(item: Item) -> list[Cause]:
+    match item.kind:
+        case "ResourceClaim":
+            return check_claim(item.obj, JUDGE)
+        case "ResourceClaimTemplate":
+            return check_template(item.obj, JUDGE)
+        case "DeviceClass":
+            return check_class(item.obj, JUDGE)
+        case "DeviceTaintRule":
+            return check_rule(item.obj)
+    return check_slice(item.obj)
+
+
+def pod_refused(item: Item, path: Path, spec: Obj) -> None:
+    """Tell what the API server would refuse about the claims of a pod."""
+    for cause in check_pod_claims(spec, written(path)):
+        _tell(item, cause)
+
+
+def _tell(item: Item, cause: Cause) -> None:
+    path = steps(cause.path)
+    if item.is_told(path):
+        return
+    if cause.error is not None:
+        _tell_fault(item, path, cause.error)
+        return
+    code, remedy = REASONS[cause.reason], ""
+    if cause.refers and code == "InvalidValue":
+        code = "UnknownRequest"
+        remedy = _meant(item, path)
+    message = cause.message
+    if "exceeds cost limit" in message:
+        code = "CelTooCostly"
+    item.tell(code, path, message, remedy=remedy)
+
+
+def _meant(item: Item, path: Path) -> str:
+    claim = {"spec": dig(item.obj, *map(str, claim_path(item.kind))) or {}}
+    wanted = dig_path(item.obj, path)
+    known = references(claim)
+    found = nearest(str(wanted), known)
+    if found:
+        return f"did you mean `{found}`?"
+    return f"there are: {', '.join(sorted(known))}" if known else ""
+
+
+def dig_path(obj: object, path: Path) -> object:
+    """The value at a path through objects and lists."""
+    for step in path:
+        if isinstance(obj, dict):
+            obj = obj.get(step)
+        elif isinstance(obj, list) and isinstance(step, int) and step < len(obj):
+            obj = obj[step]
+        else:
+            return None
+    return obj
+
+
+def _tell_fault(item: Item, path: Path, error: CelError) -> None:
+    expression = str(dig_path(item.obj, path) or "")
+    found = _FAULT.search(str(error))
+    if found is None:
+        item.tell("CelInvalid", path, str(error))
+        return
+    row, column, message = int(found[1]), int(found[2]), found[3]
+    start = sum(len(line) + 1 for line in expression.split("\n")[: row - 1]) + column - 1
+    token = _TOKEN.match(expression, start)
+    length = len(token[0]) if token else 1
+    item.tell("CelInvalid", path, " ".join(message.split()), part=(start, length))

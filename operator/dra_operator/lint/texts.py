@@ -1,0 +1,279 @@
+"""Texts of files to objects that know where in the file each of their values stands.
+
+YAML of any number of documents, JSON, Lists in either. What cannot be read is told with its place, and does not stop the documents beside it:
+a line that begins with `---` ends a document, whatever is open. Scalars are read as kubectl reads them, which is YAML 1.1 as Go's library
+has it: `on`, `no` and `y` are booleans, dates are strings.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Step = str | int
+Path = tuple[Step, ...]
+
+_BASE: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_END: Final = re.compile(r"^(?:---(?=\s|$)|\.\.\.(?=\s|$))", re.MULTILINE)
+_EMPTY: Final = re.compile(r"(?:\s|#[^\n]*|%[^\n]*)*")
+_TEMPLATE: Final = re.compile(r"\{\{-?\s*[^}\s]")
+_ALIASES: Final = 100_000
+"""Values that one document may become. Aliases of aliases can make a small file a huge object."""
+
+TEMPLATE_REMEDY: Final = "this looks like a template: lint what `helm template` makes of it"
+
+
+class _Loader(_BASE):  # type: ignore[misc,valid-type]
+    """Resolves plain scalars as Go's YAML does."""
+
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 -- PyYAML's own way
+
+
+def _resolve(tag: str, pattern: str, first: str) -> None:
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(rf"(?:{pattern})\Z"), list(first))
+
+
+_resolve("bool", "y|Y|yes|Yes|YES|n|N|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF", "yYnNtTfFoO")
+_resolve("null", "~|null|Null|NULL", "~nN")
+_Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"\Z"), [""])
+_resolve("int", r"[-+]?(?:0[xX][0-9a-fA-F_]+|0[oO]?[0-7_]+|0[bB][01_]+|0|[1-9][0-9_]*)", "-+0123456789")
+_resolve("float", r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", "-+.0123456789")
+_resolve("merge", "<<", "<")
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A part of a file: from (line, column) to (end_line, end_column), all from 0; the end is not part of it."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a value stands, and its key.
+
+    Attributes:
+        value: of the value.
+        key: of its key; of the value itself for items of lists.
+        scalar: whether the value is one.
+    """
+
+    value: Span
+    key: Span
+    scalar: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why a text is no object: what is wrong, where, and what to do."""
+
+    code: str
+    message: str
+    span: Span
+    remedy: str = ""
+
+
+@dataclass(slots=True)
+class Document:
+    """One document of a file.
+
+    Attributes:
+        file: its name.
+        lines: of the whole file.
+        value: what it says; None if it could not be read.
+        places: of all its values.
+        faults: what is wrong with its text.
+    """
+
+    file: str
+    lines: tuple[str, ...]
+    value: Any = None
+    places: dict[Path, Place] = field(default_factory=dict)
+    faults: list[Fault] = field(default_factory=list)
+
+
+def documents(file: str, text: str) -> list[Document]:
+    """The documents of a file, in their order; those that are empty are left out."""
+    text = text.removeprefix("\ufeff")
+    lines = tuple(text.splitlines())
+    if text.lstrip()[:1] in {"{", "["}:
+        text = text.replace("\t", " ")
+    return [_read(file, lines, chunk, first) for chunk, first in _chunks(text) if not _EMPTY.fullmatch(chunk)]
+
+
+def _chunks(text: str) -> Iterator[tuple[str, int]]:
+    """Each document's text and the line that it begins at. What follows `---` on its line belongs to the document."""
+    start = 0
+    for found in _END.finditer(text):
+        yield text[start : found.start()], text.count("\n", 0, start)
+        start = found.end()
+    yield text[start:], text.count("\n", 0, start)
+
+
+def _read(file: str, lines: tuple[str, ...], chunk: str, first: int) -> Document:
+    document = Document(file, lines)
+    builder = _Builder(document, first, _shift(lines, chunk, first))
+    try:
+        node = yaml.compose(_without_directives(chunk), Loader=_Loader)
+        document.value = builder.value(node, ()) if node is not None else None
+    except yaml.MarkedYAMLError as error:
+        document.faults.append(builder.fault(error, chunk))
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        at = Span(first, 0, first, 1)
+        document.faults.append(Fault("BadYaml", f"cannot be read: {error}", at))
+    return document
+
+
+def _shift(lines: tuple[str, ...], chunk: str, first: int) -> int:
+    """Columns by which the first line of a chunk is moved to the right in its file: it may follow a `---`."""
+    line = chunk.partition("\n")[0]
+    return len(lines[first]) - len(line) if first < len(lines) and lines[first].endswith(line) else 0
+
+
+def _without_directives(chunk: str) -> str:
+    return re.sub(r"^%[^\n]*", "", chunk, flags=re.MULTILINE) if chunk.lstrip().startswith("%") else chunk
+
+
+class _Builder:
+    """Makes values out of nodes, and notes their places."""
+
+    def __init__(self, document: Document, first: int, shift: int) -> None:
+        self._document = document
+        self._first = first
+        self._shift = shift
+        self._count = 0
+
+    def span(self, node: yaml.Node) -> Span:
+        (line, column), (end_line, end_column) = self._at(node.start_mark), self._at(node.end_mark)
+        return Span(line, column, end_line, end_column)
+
+    def _at(self, mark: yaml.Mark) -> tuple[int, int]:
+        return self._first + mark.line, mark.column + (0 if mark.line else self._shift)
+
+    def fault(self, error: yaml.MarkedYAMLError, chunk: str) -> Fault:
+        mark = error.problem_mark or error.context_mark
+        line, column = self._at(mark) if mark is not None else (self._first, 0)
+        what = ", ".join(filter(None, (error.context, error.problem)))
+        remedy = TEMPLATE_REMEDY if _TEMPLATE.search(chunk) else ""
+        return Fault("BadYaml", f"cannot be read: {what}", Span(line, column, line, column + 1), remedy)
+
+    def value(self, node: yaml.Node, path: Path, key: Span | None = None) -> Any:
+        self._count += 1
+        if self._count > _ALIASES:
+            raise ValueError(f"more than {_ALIASES} values; are there aliases of aliases?")
+        span = self.span(node)
+        scalar = isinstance(node, yaml.ScalarNode)
+        self._document.places.setdefault(path, Place(span, key or span, scalar))
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, path)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.value(item, (*path, number)) for number, item in enumerate(node.value)]
+        return _scalar(node.tag, node.value)
+
+    def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        merged: list[yaml.Node] = []
+        for key, item in node.value:
+            if key.tag == "tag:yaml.org,2002:merge":
+                merged += item.value if isinstance(item, yaml.SequenceNode) else [item]
+                continue
+            name = _key(key)
+            at = self.span(key)
+            if name in found:
+                message = f"key {name!r} stands here a second time"
+                self._document.faults.append(Fault("DuplicateKey", message, at, "keep one of them"))
+            found[name] = self.value(item, (*path, name), at)
+        for other in merged:
+            if isinstance(other, yaml.MappingNode):
+                for name, value in self._mapping(other, path).items():
+                    found.setdefault(name, value)
+        return found
+
+
+def _key(node: yaml.Node) -> str:
+    if not isinstance(node, yaml.ScalarNode):
+        raise ValueError("a key is a list or a mapping")  # noqa: TRY004 -- told as a fault of the text
+    value = _scalar(node.tag, node.value)
+    return str(value).lower() if isinstance(value, bool) else str(node.value if isinstance(value, float) else value)
+
+
+def _scalar(tag: str, text: str) -> Any:
+    kind = tag.rpartition(":")[2]
+    if kind == "bool":
+        return text[:1] in "yYtT" or text.lower() == "on"
+    if kind == "null":
+        return None
+    if kind == "int":
+        return _integer(text.replace("_", ""))
+    if kind == "float":
+        return float(text)
+    return text
+
+
+def _integer(text: str) -> int:
+    """Base by prefix; a leading zero is octal, as it is to Go."""
+    sign, digits = (-1 if text.startswith("-") else 1), text.lstrip("+-")
+    octal = len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()
+    return sign * (int(digits, 8) if octal else int(digits, 0))
+
+
+def inner(document: Document, path: Path, value: str, start: int, length: int) -> Span | None:
+    """The place of a part of a string, such as of an expression; None if it cannot be told.
+
+    Args:
+        document: that the string stands in.
+        path: of the string.
+        value: the string.
+        start: of the part, in characters.
+        length: of the part, in characters; it ends with its line at the latest.
+    """
+    place = document.places.get(path)
+    if place is None or not place.scalar:
+        return None
+    spots = _spots(document.lines, place.value, value[: start + length + 1])
+    if start >= len(spots):
+        line, column = spots[-1] if spots else (place.value.line, place.value.column)
+        return Span(line, column + 1, line, column + 2)
+    line, column = spots[start]
+    last = next((spot for spot in reversed(spots[start : start + length]) if spot[0] == line), (line, column))
+    return Span(line, column, line, max(column, last[1]) + 1)
+
+
+def _spots(lines: tuple[str, ...], span: Span, value: str) -> list[tuple[int, int]]:
+    """The place of each character of a scalar's value: found one after the other in its text, past indentation, quotes, escapes."""
+    line, column = span.line, span.column
+    if line < len(lines) and lines[line][column : column + 1] in {"|", ">"}:
+        line, column = line + 1, 0
+    spots = []
+    for character in value:
+        if character.isspace():
+            spots.append((line, column))
+            if character == "\n" or line >= len(lines):
+                continue
+            column += lines[line][column : column + 1] == character
+            continue
+        found = _next(lines, span, (line, column), character)
+        if found is None:
+            break
+        spots.append(found)
+        line, column = found[0], found[1] + 1
+    return spots
+
+
+def _next(lines: tuple[str, ...], span: Span, at: tuple[int, int], character: str) -> tuple[int, int] | None:
+    line, column = at
+    while line < len(lines) and line <= span.end_line:
+        found = lines[line].find(character, column)
+        if found >= 0:
+            return line, found
+        line, column = line + 1, 0
+    return None
