@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -13,14 +13,17 @@ from rich.console import Console
 from dra_operator import __version__
 from dra_operator.errors import ApiForbidden, DraError
 from dra_operator.kube import Api, Reader
+from dra_operator.lint import Known, report
 from dra_operator.model import Pod, ResourceClaim
 
-from . import drift
+from . import drift, lint
 from .claims import holdings, table
 from .where import Where, in_words, located
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+    from dra_operator.lint import Finding
 
 WIDE = 10_000
 """Columns of output that goes to no terminal: it must not be cut to a guessed width."""
@@ -29,7 +32,7 @@ WIDE = 10_000
 @click.group()
 @click.version_option(__version__, prog_name="kubectl-dra")
 def main() -> None:
-    """Who holds which devices, and what is left over (Kubernetes Dynamic Resource Allocation)."""
+    """Who holds which devices, what is left over, and what is wrong with manifests (Kubernetes Dynamic Resource Allocation)."""
 
 
 class DriftUnknown(click.ClickException):
@@ -99,6 +102,76 @@ def drift_command(where: Where, output: str, mode: str, apart: float) -> None:
     else:
         click.echo(f"No drift found in {in_words(report.namespace)}.", err=True)
     sys.exit(1 if report.findings else 0)
+
+
+class LintUnusable(click.ClickException):
+    """Nothing could be looked at: not to be mistaken for the exit status of findings."""
+
+    exit_code = 2
+
+
+@main.command("lint")
+@click.option(
+    "-f",
+    "--filename",
+    "named",
+    multiple=True,
+    metavar="FILE",
+    help="File or folder; - for stdin. As often as you like.",
+)
+@click.argument("files", nargs=-1)
+@click.option("-o", "--output", type=click.Choice(lint.OUTPUTS), default="text", show_default=True)
+@click.option("--strict", is_flag=True, help="Exit with 1 for warnings, too.")
+@click.option(
+    "-n", "--namespace", help="Namespace of objects that name none; that of the context by default."
+)
+@click.option(
+    "--kubeconfig", help="Path of a kubeconfig: ask that cluster for classes, slices, templates and claims."
+)
+@click.option("--context", help="Context of the kubeconfig: ask that cluster.")
+def lint_command(named: tuple[str, ...], files: tuple[str, ...], output: str, **options: Any) -> None:
+    """Check manifests as the API server would, and for what it takes and is wrong all the same; changes nothing.
+
+    Looks at DeviceClasses, ResourceClaims and their templates, DeviceTaintRules, ResourceSlices, and at what pods (in whatever makes pods) say of claims:
+    YAML or JSON, folders, Lists. What the files do not hold is asked of a cluster only if --kubeconfig or --context names one.
+
+    Exit status: 0 nothing found, or warnings only; 1 errors (with --strict, warnings); 2 it could not be looked at.
+    """
+    if not named and not files:
+        raise click.UsageError("name files or folders, or - for stdin: kubectl dra lint -f FILE")
+    where = Where(options["namespace"], options["kubeconfig"], options["context"])
+    try:
+        known = _told(where)
+        found = lint.read((*named, *files))
+    except lint.Unreadable as error:
+        raise LintUnusable(str(error)) from error
+    findings, objects = lint.examine(found, known)
+    _show(findings, objects, output)
+    sys.exit(1 if lint.is_bad(findings, strict=options["strict"]) else 0)
+
+
+def _told(where: Where) -> Known:
+    """What the cluster tells; nothing but the namespace if none is named."""
+    if where.kubeconfig is None and where.context is None:
+        return Known(namespace=where.namespace or "")
+    try:
+        known, unseen = asyncio.run(lint.ask(where))
+    except DraError as error:
+        raise LintUnusable(str(error)) from error
+    if unseen:
+        click.echo(f"Not asked of the cluster: {', '.join(unseen)}, which you may not list.", err=True)
+    return known
+
+
+def _show(findings: list[Finding], objects: int, output: str) -> None:
+    if output == "json":
+        click.echo(report.as_json(findings))
+    elif output == "github":
+        click.echo(report.as_github(findings), nl=bool(findings))
+    elif findings:
+        Console(width=WIDE, highlight=False, soft_wrap=True).print(report.text(findings))
+    if output == "text":
+        click.echo(report.summary(findings, objects), err=True)
 
 
 def _print(shown: Table) -> None:

@@ -118,6 +118,10 @@ class Item:
             )
         )
 
+    def place(self, path: Path) -> str:
+        """The path as a finding there has it."""
+        return written(self._real(path))
+
     def _real(self, path: Path) -> Path:
         """The path in the object as it stands there: other versions have no `exactly`, or a `basic` of devices."""
         real: Path = ()

@@ -53,8 +53,21 @@ OFF: Final = {
 _STRUCT: Final = "io.k8s.api.resource.v1."
 _POD: Final = "io.k8s.api.core.v1."
 _LIMITS: Final = {"int32": 2**31, "int64": 2**63}
-_TYPES: Final[dict[str, tuple[type, ...]]] = {"string": (str,), "bytes": (str,), "time": (str,), "micro-time": (str,)}
-_NAMES: Final = {"int32": "a whole number", "int64": "a whole number", "bool": "true or false", "float64": "a number"}
+_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "string": (str,),
+    "bytes": (str,),
+    "time": (str,),
+    "micro-time": (str,),
+}
+_SHORT: Final = 40
+"""Characters of a text that is shown as it is. Arbitrary."""
+
+_NAMES: Final = {
+    "int32": "a whole number",
+    "int64": "a whole number",
+    "bool": "true or false",
+    "float64": "a number",
+}
 _OLD_SOURCE: Final = (
     "since Kubernetes 1.31, `resourceClaimName` and `resourceClaimTemplateName` stand directly in the entry"
 )
@@ -120,7 +133,9 @@ def _request(item: Item, request: Obj, path: Path) -> None:
             item.tell("WrongVersionBody", (*path, "exactly"), message, remedy=remedy, at_key=True)
     elif flat:
         message = f"{_listed(flat)} directly in a request {'is' if len(flat) == 1 else 'are'} of v1beta1; in {item.version} they belong under `exactly`"
-        item.tell("WrongVersionBody", (*path, flat[0]), message, remedy="put them under `exactly:`", at_key=True)
+        item.tell(
+            "WrongVersionBody", (*path, flat[0]), message, remedy="put them under `exactly:`", at_key=True
+        )
     if flat:
         exactly = request.setdefault("exactly", {})
         if isinstance(exactly, dict):
@@ -131,8 +146,16 @@ def _device(item: Item, device: Obj, path: Path) -> None:
     basic = device.get("basic")
     beta = item.version == "v1beta1"
     if basic is not None and not beta:
-        message = f"`basic` of a device is of v1beta1; in {item.version} its fields stand directly in the device"
-        item.tell("WrongVersionBody", (*path, "basic"), message, remedy="move them up, and drop `basic:`", at_key=True)
+        message = (
+            f"`basic` of a device is of v1beta1; in {item.version} its fields stand directly in the device"
+        )
+        item.tell(
+            "WrongVersionBody",
+            (*path, "basic"),
+            message,
+            remedy="move them up, and drop `basic:`",
+            at_key=True,
+        )
     elif basic is None and beta and set(device) - {"name"}:
         name = next(field for field in device if field != "name")
         message = "fields directly in a device are of v1beta2 and later; in v1beta1 they belong under `basic`"
@@ -187,7 +210,13 @@ class _Walker:
         if meant:
             remedy = f"did you mean `{meant}`?"
         message = f"{struct} has no field `{key}`"
-        self._item.tell("UnknownField", path, message, remedy=remedy or f"there are: {', '.join(sorted(fields))}", at_key=True)
+        self._item.tell(
+            "UnknownField",
+            path,
+            message,
+            remedy=remedy or f"there are: {', '.join(sorted(fields))}",
+            at_key=True,
+        )
 
     def value(self, code: str, value: Any, path: Path) -> Any:
         """The value as it fits a type; None if it does not."""
@@ -203,7 +232,9 @@ class _Walker:
 
     def _list(self, code: str, value: list[Any], path: Path) -> list[Any]:
         """Places in lists stay what they are: what does not fit becomes something that no rule looks at."""
-        return [self.value(code, item, (*path, number)) for number, item in enumerate(value)]
+        nothing: Any = {} if code[0] == "@" else ""
+        kept = (self.value(code, item, (*path, number)) for number, item in enumerate(value))
+        return [nothing if item is None else item for item in kept]
 
     def _map(self, code: str, value: Obj, path: Path) -> Obj:
         kept = {key: self.value(code, item, (*path, key)) for key, item in value.items() if item is not None}
@@ -212,9 +243,7 @@ class _Walker:
     def _quantity(self, value: Any, path: Path) -> str | None:
         text = value.strip() if isinstance(value, str) else repr(value)
         try:
-            if isinstance(value, bool):
-                raise InvalidQuantity("", f"{value!r} is not a quantity such as 500m, 2, 16Gi or 1e3")
-            Quantity.parse(text)
+            Quantity.parse(value if isinstance(value, bool) else text)
         except InvalidQuantity as error:
             self._item.told.append(path)
             self._item.tell("BadQuantity", path, error.args[0] if error.args else str(error))
@@ -255,7 +284,7 @@ def _described(value: Any) -> str:
         case int() | float():
             return f"the number {value}"
         case str():
-            return f'the string "{value}"' if len(value) <= 40 else "a string"  # noqa: PLR2004 -- what is short
+            return f'the string "{value}"' if len(value) <= _SHORT else "a string"
         case list():
             return "a list"
     return "an object"
@@ -270,11 +299,16 @@ def pod_shape(item: Item, path: Path, spec: Obj) -> Obj:
     found: Obj = {"resourceClaims": []}
     claims = spec.get("resourceClaims")
     if claims is not None:
-        found["resourceClaims"] = walker.value(f"[]@{_POD}PodResourceClaim", claims, (*path, "resourceClaims")) or []
+        found["resourceClaims"] = (
+            walker.value(f"[]@{_POD}PodResourceClaim", claims, (*path, "resourceClaims")) or []
+        )
     for field in ("initContainers", "containers"):
         containers = spec.get(field)
         found[field] = [
-            {"name": one.get("name"), "resources": {"claims": _container(walker, one, (*path, field, number))}}
+            {
+                "name": one.get("name"),
+                "resources": {"claims": _container(walker, one, (*path, field, number))},
+            }
             if isinstance(one, dict)
             else {}
             for number, one in enumerate(containers if isinstance(containers, list) else ())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import yaml
 
@@ -32,14 +32,16 @@ TEMPLATE_REMEDY: Final = "this looks like a template: lint what `helm template` 
 class _Loader(_BASE):  # type: ignore[misc,valid-type]
     """Resolves plain scalars as Go's YAML does."""
 
-    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 -- PyYAML's own way
+    yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {}
 
 
 def _resolve(tag: str, pattern: str, first: str) -> None:
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(rf"(?:{pattern})\Z"), list(first))
 
 
-_resolve("bool", "y|Y|yes|Yes|YES|n|N|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF", "yYnNtTfFoO")
+_resolve(
+    "bool", "y|Y|yes|Yes|YES|n|N|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF", "yYnNtTfFoO"
+)
 _resolve("null", "~|null|Null|NULL", "~nN")
 _Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"\Z"), [""])
 _resolve("int", r"[-+]?(?:0[xX][0-9a-fA-F_]+|0[oO]?[0-7_]+|0[bB][01_]+|0|[1-9][0-9_]*)", "-+0123456789")
@@ -201,9 +203,13 @@ class _Builder:
 
 def _key(node: yaml.Node) -> str:
     if not isinstance(node, yaml.ScalarNode):
-        raise ValueError("a key is a list or a mapping")  # noqa: TRY004 -- told as a fault of the text
+        raise yaml.YAMLError("a key is a list or a mapping")
     value = _scalar(node.tag, node.value)
-    return str(value).lower() if isinstance(value, bool) else str(node.value if isinstance(value, float) else value)
+    return (
+        str(value).lower()
+        if isinstance(value, bool)
+        else str(node.value if isinstance(value, float) else value)
+    )
 
 
 def _scalar(tag: str, text: str) -> Any:

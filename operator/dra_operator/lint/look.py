@@ -1,0 +1,108 @@
+"""One look at everything: documents in, findings out, in the order of the documents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import others
+from .findings import CODES, Finding
+from .known import Known
+from .matching import Matcher
+from .names import pod_claims
+from .objects import GROUP, Item, items, pod_specs
+from .refused import pod_refused, refused
+from .shape import claim_path, pod_shape, shaped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .texts import Document
+
+
+def look(documents: Iterable[Document], known: Known | None = None) -> list[Finding]:
+    """What is wrong with the objects in some documents.
+
+    Args:
+        documents: as `texts.documents` reads them.
+        known: what a cluster tells; it is added to.
+    """
+    known = known or Known()
+    found: list[list[Finding]] = []
+    fitting: list[Item] = []
+    for document in documents:
+        found.append(_faults(document))
+        if document.value is None:
+            continue
+        for item in items(document):
+            found.append(item.found)
+            if _is_object(item) and (not item.is_dra or shaped(item)):
+                fitting.append(item)
+    known.take_items(fitting)
+    known.publish()
+    matcher = Matcher(known)
+    for item in fitting:
+        _one(item, known, matcher)
+    return [finding for group in found for finding in sorted(group, key=_order)]
+
+
+def _order(finding: Finding) -> tuple[int, int]:
+    return finding.line, finding.column
+
+
+def _faults(document: Document) -> list[Finding]:
+    item = Item(document, (), {})
+    for fault in document.faults:
+        source = document.lines[fault.span.line] if fault.span.line < len(document.lines) else ""
+        place = fault.span
+        item.found.append(
+            Finding(
+                fault.code,
+                document.file,
+                place.line + 1,
+                place.column + 1,
+                max(place.end_column, place.column + 1) + 1,
+                "",
+                "",
+                "",
+                "",
+                fault.message,
+                fault.remedy or CODES[fault.code].remedy,
+                source,
+            )
+        )
+    return item.found
+
+
+def _is_object(item: Item) -> bool:
+    missing = [name for name in ("apiVersion", "kind") if not isinstance(item.raw.get(name), str)]
+    if not item.raw:
+        item.tell("NotAnObject", (), "is no object")
+    elif missing:
+        item.tell("NotAnObject", (), f"has no {' and no '.join(missing)}")
+    elif item.api_version.partition("/")[0] == GROUP and not item.is_dra and item.kind not in _LEFT_ALONE:
+        item.tell("UnknownVersion", ("kind",), f"{GROUP} has no kind {item.kind}")
+    return bool(item.raw) and not missing
+
+
+_LEFT_ALONE = frozenset({"ResourcePoolStatusRequest", "DevicePoolStatus"})
+
+
+def _one(item: Item, known: Known, matcher: Matcher) -> None:
+    if not item.is_dra:
+        for path, spec in pod_specs(item.raw):
+            shape = pod_shape(item, path, spec)
+            pod_refused(item, path, shape)
+            pod_claims(item, path, shape, known)
+        return
+    refused(item)
+    match item.kind:
+        case "DeviceClass":
+            matcher.class_(item)
+        case "ResourceSlice":
+            others.slice_(item, known)
+        case "DeviceTaintRule":
+            others.rule(item, known)
+        case _:
+            path = claim_path(item.kind)
+            others.admin_access(item, path, known)
+            matcher.claim(item, path)

@@ -1,0 +1,211 @@
+"""What an expression looks up in devices, and what it insists on: out of its syntax tree, without evaluating it.
+
+Lookups are followed through `cel.bind` and `optMap`. What is computed, such as a domain out of a concatenation, is not seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from dra_operator.cel import syntax
+from dra_operator.cel.parser import parse
+from dra_operator.cel.syntax import place
+from dra_operator.errors import CelError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from dra_operator.cel.syntax import Node
+
+ATTRIBUTES: Final = "attributes"
+CAPACITY: Final = "capacity"
+_FULL: Final = 3
+"""Steps to a value: the map, the domain, the name."""
+
+_INDEX: Final = frozenset({"_[_]", "_[?_]"})
+_KINDS: Final = (
+    syntax.Literal, syntax.Ident, syntax.Select, syntax.Has, syntax.Call, syntax.Logic, syntax.Conditional,
+    syntax.ListLiteral, syntax.MapLiteral, syntax.Fold, syntax.SortBy, syntax.Bind, syntax.OptionalMap,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """One name that an expression reads of a device.
+
+    Attributes:
+        map: `attributes` or `capacity`.
+        domain: of the name.
+        name: without its domain; empty where only the domain is read.
+        start, length: of the name (or domain) in the expression, in characters.
+        guarded: whether the expression is prepared for devices without it.
+    """
+
+    map: str
+    domain: str
+    name: str
+    start: int
+    length: int
+    guarded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Equality:
+    """A condition `X == constant` that has to hold for the whole expression to hold.
+
+    Attributes:
+        what: `driver`, or the qualified name of an attribute.
+        value: the constant.
+        start, length: of the constant.
+    """
+
+    what: str
+    value: object
+    start: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What an expression looks up, and what it insists on."""
+
+    lookups: tuple[Lookup, ...] = ()
+    equalities: tuple[Equality, ...] = ()
+    never: bool = False
+    """Whether it is the constant `false`, or insists on it."""
+
+
+_Thing = tuple[str, ...]
+"""`("device",)`, `("attributes",)`, `("attributes", domain)`, `("attributes", domain, name)`; empty for anything else."""
+
+
+@lru_cache(maxsize=4096)
+def facts(expression: str) -> Facts:
+    """Of an expression; nothing if it does not parse."""
+    try:
+        node = parse(expression)
+    except (CelError, RecursionError):
+        return Facts()
+    reader = _Reader(expression)
+    reader.visit(node, {})
+    conditions = list(_conditions(node))
+    return Facts(
+        reader.lookups(),
+        tuple(found for one in conditions for found in reader.equality(one)),
+        any(isinstance(one, syntax.Literal) and one.value is False for one in conditions),
+    )
+
+
+def _conditions(node: Node) -> Iterator[Node]:
+    """What has to hold, each for itself."""
+    if isinstance(node, syntax.Logic) and node.is_and:
+        for term in node.terms:
+            yield from _conditions(term)
+    else:
+        yield node
+
+
+def _children(node: Node) -> Iterator[Node]:
+    for one in fields(node):
+        value = getattr(node, one.name)
+        stack = [value]
+        while stack:
+            top = stack.pop(0)
+            if isinstance(top, _KINDS):
+                yield top
+            elif isinstance(top, tuple):
+                stack = [*top, *stack]
+
+
+class _Reader:
+    """Reads one expression."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._found: dict[tuple[str, str, str], Lookup] = {}
+
+    def lookups(self) -> tuple[Lookup, ...]:
+        return tuple(self._found.values())
+
+    def visit(self, node: Node, scope: Mapping[str, _Thing]) -> None:
+        self._note(node, scope)
+        if isinstance(node, syntax.Bind):
+            self.visit(node.value, scope)
+            self.visit(node.body, {**scope, node.variable: self._thing(node.value, scope)})
+        elif isinstance(node, syntax.OptionalMap):
+            self.visit(node.operand, scope)
+            self.visit(node.body, {**scope, node.variable: self._thing(node.operand, scope)})
+        else:
+            for child in _children(node):
+                self.visit(child, scope)
+
+    def _note(self, node: Node, scope: Mapping[str, _Thing]) -> None:
+        thing, guarded = self._thing(node, scope), False
+        spot = node
+        if isinstance(node, syntax.Has):
+            thing, guarded = _inside(self._thing(node.operand, scope), node.field), True
+        elif (
+            isinstance(node, syntax.Call)
+            and node.function == "@in"
+            and isinstance(node.args[0], syntax.Literal)
+        ):
+            whole = self._thing(node.args[1], scope)
+            thing, guarded, spot = _inside(whole, node.args[0].value), True, node.args[0]
+        elif isinstance(node, syntax.Select):
+            guarded = node.optional
+        elif isinstance(node, syntax.Call):
+            guarded = node.function == "_[?_]"
+        if len(thing) in {2, 3} and thing[0] in {ATTRIBUTES, CAPACITY}:
+            self._add(thing, spot, guarded=guarded)
+
+    def _add(self, thing: _Thing, node: Node, *, guarded: bool) -> None:
+        if isinstance(node, syntax.Ident):
+            return
+        kind, domain, name = (*thing, "")[:3]
+        known = self._found.get((kind, domain, name))
+        start, length = self._spot(node, name or domain)
+        guarded = guarded or (known is not None and known.guarded)
+        if known is not None:
+            start, length = known.start, known.length
+        self._found[kind, domain, name] = Lookup(kind, domain, name, start, length, guarded)
+
+    def _spot(self, node: Node, name: str) -> tuple[int, int]:
+        at = node.args[1] if isinstance(node, syntax.Call) and node.function in _INDEX else node
+        start = self._text.find(name, place(at))
+        return (start, len(name)) if start >= 0 else (place(at), 1)
+
+    def _thing(self, node: Node, scope: Mapping[str, _Thing]) -> _Thing:
+        if isinstance(node, syntax.Ident):
+            return scope.get(node.name, ("device",) if node.name == "device" else ())
+        if isinstance(node, syntax.Select):
+            return _inside(self._thing(node.operand, scope), node.field)
+        if (
+            isinstance(node, syntax.Call)
+            and node.function in _INDEX
+            and isinstance(node.args[1], syntax.Literal)
+        ):
+            return _inside(self._thing(node.args[0], scope), node.args[1].value)
+        return ()
+
+    def equality(self, node: Node) -> Iterator[Equality]:
+        """The condition, if it compares something of the device with a constant."""
+        if not isinstance(node, syntax.Call) or node.function != "_==_":
+            return
+        for one, other in (node.args, node.args[::-1]):
+            thing = self._thing(one, {})
+            if not isinstance(other, syntax.Literal):
+                continue
+            if thing == ("driver",) or (len(thing) == _FULL and thing[0] == ATTRIBUTES):
+                text = self._text[other.at :]
+                length = len(str(other.value)) + (2 if text[:1] in {'"', "'"} else 0)
+                yield Equality("/".join(thing[1:]) or "driver", other.value, other.at, length)
+
+
+def _inside(thing: _Thing, field: object) -> _Thing:
+    if not isinstance(field, str):
+        return ()
+    if thing == ("device",):
+        return (field,) if field in {ATTRIBUTES, CAPACITY, "driver"} else ()
+    return (*thing, field) if thing and thing[0] in {ATTRIBUTES, CAPACITY} and len(thing) < _FULL else ()
