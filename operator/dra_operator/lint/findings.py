@@ -43,7 +43,7 @@ CODES: Final[dict[str, Code]] = {
     "BadQuantity": _error("the text is no quantity", "write `6Gi`, `500m`, `2`, `1e3`; no space, no `B`"),
     # the API server's validation
     "Required": _error("something is missing", "add it"),
-    "InvalidValue": _error("a value that is not allowed", "see the message"),
+    "InvalidValue": _error("a value that is not allowed", ""),
     "Duplicate": _error("a name or value that may stand once only", "rename or remove one"),
     "Forbidden": _error("something that may not be there", "remove it"),
     "NotSupported": _error("none of the values that are allowed", "use one of those in the message"),
@@ -51,11 +51,11 @@ CODES: Final[dict[str, Code]] = {
     "TooLong": _error("longer than is allowed", "shorten it"),
     "UnknownRequest": _error("a constraint, config or result names a request that the claim has not", "name a request, or `request/subrequest`; leave `requests` out for all"),
     "UnknownPodClaim": _error("a container wants a claim that its pod does not list", "name an entry of `spec.resourceClaims`"),
-    "CelInvalid": _error("an expression does not compile", "see the message"),
+    "CelInvalid": _error("an expression does not compile", ""),
     "CelTooCostly": _error("an expression may cost more than the API server allows", "loop over less, or compare fewer or shorter values"),
     "AdminAccessNotAllowed": _error("admin access in a namespace without the label for it", "label the namespace `resource.kubernetes.io/admin-access=true`"),
     # what is legal, and wrong all the same
-    "CelNotChecked": _warning("an expression may be valid, and this release cannot tell", "none: the API server decides"),
+    "CelNotChecked": _warning("an expression may be valid, and this release cannot tell", ""),
     "VersionNotServed": _warning("Kubernetes 1.37 serves that version only where it is told to", "use `resource.k8s.io/v1`"),
     "FeatureOff": _warning("a field of a feature that is off by default: such a server drops it without a word", "have the feature gate switched on, or leave the field out"),
     "UnknownClass": _warning("a request names a class that is not there", "correct the name, or create the class first"),
@@ -91,6 +91,7 @@ REASONS: Final = {
     "FieldValueTooMany": "TooMany",
     "FieldValueTooLong": "TooLong",
     "FieldValueNotFound": "UnknownPodClaim",
+    "NotChecked": "CelNotChecked",
 }
 """Reason of a cause of validation → code."""
 
@@ -106,7 +107,7 @@ class Finding:
         kind, namespace, name: of the object; empty where it is none.
         path: in the object, as the API server writes paths; empty for the object as a whole.
         message: what is wrong.
-        remedy: what to do.
+        remedy: what to do; empty where the message says it.
         source: the line of the file.
     """
 

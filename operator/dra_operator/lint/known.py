@@ -17,11 +17,13 @@ from dra_operator.model import (
     from_object,
     metadata_of,
 )
+from dra_operator.validation.objects import dicts, dig
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from dra_operator.model import Device
+    from dra_operator.validation.objects import Obj
 
     from .objects import Item
 
@@ -101,7 +103,9 @@ class Known:
         """Take in what documents hold; what cannot be decoded is left out."""
         for item in items:
             if item.is_dra and item.kind in _MODELS:
-                self._take_raw(_MODELS[item.kind], item.obj)
+                self._take_raw(
+                    _MODELS[item.kind], _decodable(item.obj) if item.kind == "ResourceSlice" else item.obj
+                )
             elif item.kind == "Namespace" and item.api_version == "v1":
                 self._take_raw(Namespace, item.raw)
 
@@ -131,6 +135,19 @@ class Known:
             if slice_.pool_id == pool and slice_.spec.pool.generation == generation
         ]
         return found if found and len(found) == found[0].spec.pool.resource_slice_count else None
+
+
+def _decodable(slice_: Obj) -> Obj:
+    """The same without capacities that lost their amount: a mistake in one device must not hide the others."""
+    spec = slice_.get("spec") or {}
+    devices = []
+    for device in dicts(spec.get("devices")):
+        capacity = {
+            name: one for name, one in (device.get("capacity") or {}).items() if dig(one, "value") is not None
+        }
+        if device.get("name"):
+            devices.append({**device, "capacity": capacity})
+    return {**slice_, "spec": {**spec, "devices": devices}}
 
 
 _MODELS: dict[str, type[Value]] = {

@@ -165,6 +165,10 @@ class Item:
         """Whether something at or above that place is told already."""
         return any(path[: len(told)] == told for told in self.told)
 
+    def is_told_below(self, path: Path) -> bool:
+        """Whether something of a member of that place is told already."""
+        return any(told[:-1] == path for told in self.told)
+
 
 def items(document: Document) -> Iterator[Item]:
     """The objects of a document: itself, or the items of a List."""

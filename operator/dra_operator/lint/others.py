@@ -64,6 +64,8 @@ def _drawn(spec: Obj) -> Iterator[tuple[Path, str, list[str]]]:
 
 def rule(item: Item, known: Known) -> None:
     """A DeviceTaintRule."""
+    if item.is_told_below(("spec", "deviceSelector")) or item.is_told(("spec", "deviceSelector")):
+        return
     selector = dig(item.obj, "spec", "deviceSelector")
     effect = dig(item.obj, "spec", "taint", "effect")
     if selector is None:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 from dra_operator.features import DEFAULT_1_37
 from dra_operator.validation.claims import check_claim, check_template, references
 from dra_operator.validation.classes import check_class, check_rule
-from dra_operator.validation.expressions import compiled
+from dra_operator.validation.expressions import NOT_CHECKED, compiled
 from dra_operator.validation.metadata import check_metadata
 from dra_operator.validation.objects import dig
 from dra_operator.validation.podclaims import check_pod_claims
 from dra_operator.validation.slices import check_slice
 from dra_operator.words import nearest
 
-from .findings import REASONS
+from .findings import CODES, REASONS
 from .objects import steps, written
 from .shape import claim_path
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
     from .objects import Item
     from .texts import Path
+
+_FOLLOWS: Final = frozenset({"FieldValueRequired", "FieldValueInvalid"})
+"""Reasons that something may be missing for, because what is there does not fit and is told already."""
 
 JUDGE: Final = compiled(DEFAULT_1_37)
 _FAULT: Final = re.compile(r"ERROR: <input>:(\d+):(\d+): (.*?)(?:\n \||\Z)", re.DOTALL)
@@ -60,9 +63,9 @@ def pod_refused(item: Item, path: Path, spec: Obj) -> None:
 
 def _tell(item: Item, cause: Cause) -> None:
     path = steps(cause.path)
-    if item.is_told(path):
+    if item.is_told(path) or (cause.reason in _FOLLOWS and item.is_told_below(path)):
         return
-    if cause.error is not None:
+    if cause.error is not None and cause.reason != NOT_CHECKED:
         _tell_fault(item, path, cause.error)
         return
     code, remedy = REASONS[cause.reason], ""
@@ -70,6 +73,8 @@ def _tell(item: Item, cause: Cause) -> None:
         code = "UnknownRequest"
         remedy = _meant(item, path)
     message = cause.message
+    if "ownerReferences" in path:
+        remedy = CODES["OwnedElsewhere"].remedy
     if "exceeds cost limit" in message:
         code = "CelTooCostly"
     item.tell(code, path, message, remedy=remedy)

@@ -37,7 +37,7 @@ def _one(finding: Finding) -> Text:
     result.append(f"  {number} | {line}\n")
     result.append(f"  {' ' * len(number)} | {' ' * start}")
     result.append("^" * max(1, end - start), style)
-    result.append(f"\n  {finding.remedy}\n")
+    result.append(f"\n  {finding.remedy}\n" if finding.remedy else "\n")
     return result
 
 
@@ -84,7 +84,8 @@ def _command(finding: Finding) -> str:
     }
     listed = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
     where = f"{finding.path}: " if finding.path else ""
-    return f"::{finding.severity} {listed}::{_data(f'{where}{finding.message}. {finding.remedy}')}"
+    text = f"{where}{finding.message}" + (f". {finding.remedy}" if finding.remedy else "")
+    return f"::{finding.severity} {listed}::{_data(text)}"
 
 
 def _data(value: str) -> str:

@@ -131,7 +131,7 @@ def _read(file: str, lines: tuple[str, ...], chunk: str, first: int) -> Document
         document.faults.append(builder.fault(error, chunk))
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         at = Span(first, 0, first, 1)
-        document.faults.append(Fault("BadYaml", f"cannot be read: {error}", at))
+        document.faults.append(Fault("BadYaml", f"cannot be read: {error}", at, _remedy(chunk)))
     return document
 
 
@@ -143,6 +143,10 @@ def _shift(lines: tuple[str, ...], chunk: str, first: int) -> int:
 
 def _without_directives(chunk: str) -> str:
     return re.sub(r"^%[^\n]*", "", chunk, flags=re.MULTILINE) if chunk.lstrip().startswith("%") else chunk
+
+
+def _remedy(chunk: str) -> str:
+    return TEMPLATE_REMEDY if _TEMPLATE.search(chunk) else ""
 
 
 class _Builder:
@@ -165,8 +169,9 @@ class _Builder:
         mark = error.problem_mark or error.context_mark
         line, column = self._at(mark) if mark is not None else (self._first, 0)
         what = ", ".join(filter(None, (error.context, error.problem)))
-        remedy = TEMPLATE_REMEDY if _TEMPLATE.search(chunk) else ""
-        return Fault("BadYaml", f"cannot be read: {what}", Span(line, column, line, column + 1), remedy)
+        return Fault(
+            "BadYaml", f"cannot be read: {what}", Span(line, column, line, column + 1), _remedy(chunk)
+        )
 
     def value(self, node: yaml.Node, path: Path, key: Span | None = None) -> Any:
         self._count += 1

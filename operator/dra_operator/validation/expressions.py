@@ -11,15 +11,19 @@ from typing import TYPE_CHECKING, Final
 
 from dra_operator.cel.cache import compile_program
 from dra_operator.cel.environment import new_expressions
+from dra_operator.cel.estimate import TOO_COMPLEX, estimate, is_too_complex
 from dra_operator.errors import CelCompileError, CelUnsupported
 from dra_operator.validation.causes import Cause
-from dra_operator.validation.checks import too_long, wrong
+from dra_operator.validation.checks import forbidden, too_long, wrong
 
 if TYPE_CHECKING:
     from dra_operator.features import Features
 
 MAX_LENGTH: Final = 10_240
 """Bytes of an expression."""
+
+NOT_CHECKED: Final = "NotChecked"
+"""Reason of a cause that is no refusal: nothing is known of the expression."""
 
 Judge = Callable[[str, str], list[Cause]]
 """From the path and the text of an expression to what is wrong with it."""
@@ -33,7 +37,7 @@ def measured(path: str, expression: str) -> list[Cause]:
 
 
 def compiled(features: Features) -> Judge:
-    """A judge that compiles. What the engine cannot compile though it may be valid is not refused (`CelUnsupported`)."""
+    """A judge that compiles, and estimates the costs. What the engine cannot compile though it may be valid has a reason of its own."""
     environment = new_expressions(features)
 
     def judge(path: str, expression: str) -> list[Cause]:
@@ -42,10 +46,11 @@ def compiled(features: Features) -> Judge:
             return causes
         try:
             compile_program(expression, environment)
+            costs = estimate(expression, environment)
         except CelCompileError as error:
             return [replace(wrong(path, expression, str(error)), error=error)]
-        except CelUnsupported:
-            return []
-        return []
+        except CelUnsupported as error:
+            return [Cause(path, NOT_CHECKED, str(error), error=error)]
+        return [forbidden(path, TOO_COMPLEX)] if is_too_complex(costs) else []
 
     return judge

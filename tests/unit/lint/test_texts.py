@@ -1,0 +1,98 @@
+"""Texts become objects that know where they stand."""
+
+from __future__ import annotations
+
+import pytest
+
+from dra_operator.lint.texts import documents, inner
+
+
+def values(text: str) -> list[object]:
+    return [document.value for document in documents("made.yaml", text)]
+
+
+def test_documents_are_told_apart_and_empty_ones_left_out() -> None:
+    assert values("---\na: 1\n---\n# nothing\n---\nb: 2\n...\n") == [{"a": 1}, {"b": 2}]
+
+
+def test_a_broken_document_does_not_stop_the_others() -> None:
+    first, broken, last = documents("made.yaml", "a: 1\n---\nb: [\n---\nc: 3\n")
+
+    assert (first.value, last.value) == ({"a": 1}, {"c": 3})
+    assert broken.value is None
+    assert [fault.code for fault in broken.faults] == ["BadYaml"]
+
+
+def test_a_template_is_told_from_what_it_makes() -> None:
+    (document,) = documents("made.yaml", "a: {{ .Values.a }}\n")
+
+    assert "helm template" in document.faults[0].remedy
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("on", True), ("n", False), ("no", False), ("Off", False), ("~", None), ("", None), ("0x1F", 31), ("010", 8), ("0o10", 8),
+        ("1_000", 1000), ("1e3", 1000.0), ("2024-01-01", "2024-01-01"), ("12:30:45", "12:30:45"), ("'no'", "no"), ("+5", 5), ("-3", -3), (".5", 0.5),
+    ],
+)  # fmt: skip
+def test_scalars_are_read_as_kubectl_reads_them(text: str, value: object) -> None:
+    assert values(f"a: {text}\n") == [{"a": value}]
+
+
+def test_json_is_read_with_its_tabs() -> None:
+    assert values('{\n\t"a":\t[1, "b"]\n}\n') == [{"a": [1, "b"]}]
+
+
+def test_aliases_and_merges_are_followed() -> None:
+    assert values("a: &x {b: 1, c: 2}\nd: *x\ne:\n  <<: *x\n  c: 3\n")[0] == {
+        "a": {"b": 1, "c": 2}, "d": {"b": 1, "c": 2}, "e": {"c": 3, "b": 1},
+    }  # fmt: skip
+
+
+def test_a_bomb_of_aliases_is_refused() -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 8)]
+    (document,) = documents("made.yaml", "\n".join(lines))
+
+    assert document.value is None
+    assert "aliases" in document.faults[0].message
+
+
+def test_nesting_without_end_is_refused() -> None:
+    (document,) = documents("made.yaml", "[" * 100_000)
+
+    assert document.value is None
+    assert document.faults[0].code == "BadYaml"
+
+
+def test_a_key_that_stands_twice_is_told_at_the_second() -> None:
+    (document,) = documents("made.yaml", "a: 1\nb: 2\na: 3\n")
+
+    (fault,) = document.faults
+    assert (fault.code, fault.span.line, fault.span.column) == ("DuplicateKey", 2, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [
+        ("a: x == wrong\n", 0, 8),
+        ('a: "x == wrong"\n', 0, 9),
+        ("a: 'it''s == wrong'\n", 0, 13),
+        ("a: |-\n  x ==\n    wrong\n", 2, 4),
+        ("a: >-\n  x ==\n  wrong\n", 2, 2),
+        ("a: x ==\n  wrong\n", 1, 2),
+        ('a: "\\"x\\" == wrong"\n', 0, 13),
+        ("---\n{a: x == wrong}\n", 1, 9),
+        ("--- {a: x == wrong}\n", 0, 13),
+        ("é: é == wrong\n", 0, 8),
+    ],
+)
+def test_a_part_of_a_string_is_found_however_it_is_written(text: str, line: int, column: int) -> None:
+    (document,) = documents("made.yaml", text)
+    ((key, value),) = document.value.items()
+
+    span = inner(document, (key,), value, value.index("wrong"), 5)
+
+    assert span is not None
+    assert (span.line, span.column, span.end_line, span.end_column) == (line, column, line, column + 5)

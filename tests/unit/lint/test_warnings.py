@@ -1,0 +1,243 @@
+"""What is legal and wrong all the same, by what else is known."""
+
+from __future__ import annotations
+
+import pytest
+
+from dra_operator.lint import Known, documents, look
+
+SLICE = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: slice}
+spec:
+  driver: gpu.test
+  nodeName: worker
+  pool: {name: worker, generation: 1, resourceSliceCount: 1}
+  devices:
+  - name: gpu-0
+    attributes: {model: {string: a100}, index: {int: 0}, old: {bool: true}}
+    capacity: {memory: {value: 40Gi}}
+  - name: gpu-1
+    attributes: {model: {string: a100}, index: {int: 1}}
+    capacity: {memory: {value: 80Gi}}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: nics}
+spec:
+  driver: nic.test
+  nodeName: worker
+  pool: {name: worker, generation: 1, resourceSliceCount: 1}
+  devices:
+  - name: nic-0
+    attributes: {"bus.test/root": {string: pci0}, fast: {bool: true}}
+"""
+CLASS = """\
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: gpu.test}
+spec: {selectors: [{cel: {expression: 'device.driver == "gpu.test"'}}]}
+---
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: nic.test}
+spec: {selectors: [{cel: {expression: 'device.driver == "nic.test"'}}]}
+"""
+
+
+def claim(expression: str = "", more: str = "", class_name: str = "gpu.test") -> str:
+    selectors = f"selectors: [{{cel: {{expression: {expression!r}}}}}]" if expression else "count: 1"
+    return f"""\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {{name: made, namespace: team}}
+spec:
+  devices:
+    requests:
+    - name: gpu
+      exactly:
+        deviceClassName: {class_name}
+        {selectors}
+    - name: nic
+      exactly: {{deviceClassName: nic.test}}
+    {more}
+"""
+
+
+def pod(claims: str, wanted: str = "[{name: gpu}]") -> str:
+    return f"""\
+apiVersion: batch/v1
+kind: Job
+metadata: {{name: work, namespace: team}}
+spec:
+  template:
+    spec:
+      resourceClaims: {claims}
+      containers: [{{name: main, image: test, resources: {{claims: {wanted}}}}}]
+"""
+
+
+def told(*texts: str, known: Known | None = None) -> list[tuple[str, str]]:
+    """Codes with the parts of the lines that the carets are under."""
+    found = look([document for text in texts for document in documents("made.yaml", text)], known)
+    return [(one.code, one.source[one.column - 1 : one.end_column - 1]) for one in found]
+
+
+GPU = 'device.attributes["gpu.test"]'
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        (f'{GPU}.model == "a100"', []),
+        (f'{GPU}.modle == "a100"', [("UnknownAttribute", "modle")]),
+        (f'{GPU}.Model == "a100"', [("UnknownAttribute", "Model")]),
+        (f'{GPU}.?modle.orValue("") == "a100"', [("UnknownAttribute", "modle")]),
+        (f'{GPU}.?vendor.orValue("a") == "a"', []),
+        (f'{GPU}.vendor == "a"', [("UnknownAttribute", "vendor")]),
+        ('device.attributes["gpu.tets"].?model.orValue("a100") == "a100"', [("UnknownDomain", "gpu.tets")]),
+        ('device.capacity["gpu.test"].memry.isInteger()', [("UnknownCapacity", "memry")]),
+        (f'{GPU}.memory == "40Gi"', [("WrongMap", "memory")]),
+        ('device.capacity["gpu.test"].index.isInteger()', [("WrongMap", "index")]),
+        (f'{GPU}.model == "h100"', [("MatchesNothing", "")]),
+        (f"{GPU}.old", [("FailsOnDevices", "")]),
+        (f"has({GPU}.old) && {GPU}.old", []),
+        (f'{GPU}.model == "a100" && {GPU}.model == "h100"', [("NeverTrue", '"h100"')]),
+        ('device.driver == "nic.test"', [("NeverTrue", '"nic.test"')]),
+        ("false", [("NeverTrue", "")]),
+    ],
+)  # fmt: skip
+def test_selectors_are_held_against_the_devices(expression: str, expected: list[tuple[str, str]]) -> None:
+    found = told(SLICE, CLASS, claim(expression))
+
+    assert [(code, part if dict(expected).get(code) else "") for code, part in found] == expected
+
+
+def test_nothing_is_said_of_devices_that_nobody_has_told_of() -> None:
+    assert told(claim(f'{GPU}.modle == "a100"'), CLASS) == []
+
+
+def test_attributes_of_a_driver_whose_slices_are_not_given_are_left_alone() -> None:
+    text = claim(
+        'device.driver == "fpga.test" && device.attributes["bus.test"].slot == 1', class_name="fpga.test"
+    )
+
+    everything = Known(whole=frozenset({"ResourceSlice"}))
+
+    assert told(SLICE, text) == []
+    assert {code for code, _ in told(SLICE, text, known=everything)} == {"MatchesNothing", "UnknownDomain"}
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ("constraints: [{matchAttribute: gpu.test/model, requests: [gpu]}]", []),
+        ("constraints: [{matchAttribute: gpu.test/modle, requests: [gpu]}]", ["ConstraintUnmet"]),
+        ("constraints: [{matchAttribute: bus.test/root}]", ["ConstraintUnmet"]),
+        ("constraints: [{matchAttribute: bus.test/root, requests: [nic]}]", []),
+        ("config: [{requests: [gpu], opaque: {driver: gpu.test, parameters: {}}}]", []),
+        ("config: [{requests: [gpu], opaque: {driver: nic.test, parameters: {}}}]", ["ConfigNotUsed"]),
+        ("config: [{opaque: {driver: gpu.tset, parameters: {}}}]", ["ConfigNotUsed"]),
+    ],
+)
+def test_constraints_and_config_are_held_against_what_requests_can_get(
+    more: str, expected: list[str]
+) -> None:
+    assert [code for code, _ in told(SLICE, CLASS, claim(more=more))] == expected
+
+
+def test_a_class_that_is_not_there_is_told_if_it_is_nearly_one_that_is() -> None:
+    assert told(CLASS, claim(class_name="gpu.tset")) == [("UnknownClass", "gpu.tset")]
+    assert told(CLASS, claim(class_name="other.class")) == []
+
+
+def test_with_a_cluster_every_class_that_is_not_there_is_told() -> None:
+    known = Known(whole=frozenset({"DeviceClass"}))
+
+    assert told(CLASS, claim(class_name="other.class"), known=known) == [("UnknownClass", "other.class")]
+
+
+@pytest.mark.parametrize(
+    ("claims", "wanted", "expected"),
+    [
+        ("[{name: gpu, resourceClaimName: made}]", "[{name: gpu, request: gpu}]", []),
+        ("[{name: gpu, resourceClaimName: made}]", "[{name: gpu, request: gpus}]", [("UnknownContainerRequest", "gpus")]),
+        ("[{name: gpu, resourceClaimName: mades}]", "[{name: gpu}]", [("UnknownClaim", "mades")]),
+        ("[{name: gpu, resourceClaimName: elsewhere}]", "[{name: gpu}]", []),
+    ],
+)  # fmt: skip
+def test_claims_of_pods_are_looked_for(claims: str, wanted: str, expected: list[tuple[str, str]]) -> None:
+    assert told(claim(), pod(claims, wanted)) == expected
+
+
+def test_with_a_cluster_a_template_of_another_namespace_is_no_template() -> None:
+    template = (
+        claim().replace("ResourceClaim\n", "ResourceClaimTemplate\n").replace("spec:\n", "spec:\n spec:\n", 1)
+    )
+    known = Known(whole=frozenset({"ResourceClaimTemplate"}))
+    elsewhere = template.replace("namespace: team", "namespace: other")
+
+    found = told(elsewhere, pod("[{name: gpu, resourceClaimTemplateName: made}]"), known=known)
+
+    assert ("UnknownTemplate", "made") in found
+
+
+def test_admin_access_needs_the_label_where_the_namespace_is_known() -> None:
+    text = claim().replace("count: 1", "adminAccess: true")
+    namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: team}\n"
+    label = namespace.replace("team", "team, labels: {resource.kubernetes.io/admin-access: 'true'}")
+
+    assert told(text) == []
+    assert told(namespace, text) == [("AdminAccessNotAllowed", "true")]
+    assert told(label, text) == []
+
+
+def test_counters_are_looked_for_in_a_pool_that_is_whole() -> None:
+    drawing = "consumesCounters: [{counterSet: set, counters: {slot: {value: 1}}}, {counterSet: sett, counters: {slots: {value: 1}}}]"
+    sets = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: counters}
+spec:
+  driver: gpu.test
+  nodeName: worker
+  pool: {name: worker, generation: 1, resourceSliceCount: 2}
+  sharedCounters: [{name: set, counters: {slots: {value: 1}}}]
+"""
+    devices = SLICE.partition("---")[0].replace("resourceSliceCount: 1", "resourceSliceCount: 2")
+    devices = devices.replace("- name: gpu-1\n", f"- name: gpu-1\n    {drawing}\n")
+
+    assert told(devices, sets) == [("UnknownCounter", "slot"), ("UnknownCounter", "sett")]
+    assert told(devices) == []
+
+
+def test_a_rule_for_devices_that_are_not_there_is_told_if_they_are_nearly_there() -> None:
+    rule = """\
+apiVersion: resource.k8s.io/v1
+kind: DeviceTaintRule
+metadata: {name: made}
+spec:
+  deviceSelector: {driver: gpu.test, device: gpu-11}
+  taint: {key: a, effect: NoSchedule}
+"""
+    assert told(SLICE, rule) == [("SelectsNothing", "gpu-11")]
+    assert told(SLICE, rule.replace("gpu-11", "gpu-1")) == []
+
+
+def test_items_of_a_list_are_looked_at_where_they_stand() -> None:
+    text = """\
+apiVersion: v1
+kind: List
+items:
+- apiVersion: resource.k8s.io/v1
+  kind: DeviceClass
+  metadata: {name: a}
+  spec: {selectors: [{cel: {expression: 'dev.driver == "a"'}}]}
+"""
+    typed = text.replace("v1\nkind: List", "resource.k8s.io/v1\nkind: DeviceClassList", 1).replace(
+        "- apiVersion: resource.k8s.io/v1\n  kind: DeviceClass\n  metadata", "- metadata"
+    )
+
+    assert told(text) == [("CelInvalid", "dev")]
+    assert told(typed) == [("CelInvalid", "dev")]
