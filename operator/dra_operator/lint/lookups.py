@@ -27,7 +27,7 @@ _FULL: Final = 3
 _INDEX: Final = frozenset({"_[_]", "_[?_]"})
 _KINDS: Final = (
     syntax.Literal, syntax.Ident, syntax.Select, syntax.Has, syntax.Call, syntax.Logic, syntax.Conditional,
-    syntax.ListLiteral, syntax.MapLiteral, syntax.Fold, syntax.SortBy, syntax.Bind, syntax.OptionalMap,
+    syntax.ListLiteral, syntax.MapLiteral, syntax.Fold, syntax.SortBy, syntax.Bind, syntax.OptionalMap, syntax.Message,
 )  # fmt: skip
 
 

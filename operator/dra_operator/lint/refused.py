@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from dra_operator.errors import CelCompileError
 from dra_operator.features import DEFAULT_1_37
 from dra_operator.validation.claims import check_claim, check_template, references
 from dra_operator.validation.classes import check_class, check_rule
-from dra_operator.validation.expressions import NOT_CHECKED, compiled
+from dra_operator.validation.expressions import compiled
 from dra_operator.validation.metadata import check_metadata
 from dra_operator.validation.objects import dig
 from dra_operator.validation.podclaims import check_pod_claims
@@ -20,7 +21,6 @@ from .objects import steps, written
 from .shape import claim_path
 
 if TYPE_CHECKING:
-    from dra_operator.errors import CelError
     from dra_operator.validation.causes import Cause
     from dra_operator.validation.objects import Obj
 
@@ -31,7 +31,6 @@ _FOLLOWS: Final = frozenset({"FieldValueRequired", "FieldValueInvalid"})
 """Reasons that something may be missing for, because what is there does not fit and is told already."""
 
 JUDGE: Final = compiled(DEFAULT_1_37)
-_FAULT: Final = re.compile(r"ERROR: <input>:(\d+):(\d+): (.*?)(?:\n \||\Z)", re.DOTALL)
 _TOKEN: Final = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?|\"[^\"\n]*\"|'[^'\n]*'|&&|\|\||[=!<>]=|\S")
 
 
@@ -65,8 +64,8 @@ def _tell(item: Item, cause: Cause) -> None:
     path = steps(cause.path)
     if item.is_told(path) or (cause.reason in _FOLLOWS and item.is_told_below(path)):
         return
-    if cause.error is not None and cause.reason != NOT_CHECKED:
-        _tell_fault(item, path, cause.error)
+    if isinstance(cause.error, CelCompileError):
+        _tell_faults(item, path, cause.error)
         return
     code, remedy = REASONS[cause.reason], ""
     if cause.refers and code == "InvalidValue":
@@ -102,14 +101,15 @@ def dig_path(obj: object, path: Path) -> object:
     return obj
 
 
-def _tell_fault(item: Item, path: Path, error: CelError) -> None:
+def _tell_faults(item: Item, path: Path, error: CelCompileError) -> None:
+    """Each fault of an expression at its place in it."""
     expression = str(dig_path(item.obj, path) or "")
-    found = _FAULT.search(str(error))
-    if found is None:
-        item.tell("CelInvalid", path, str(error))
-        return
-    row, column, message = int(found[1]), int(found[2]), found[3]
-    start = sum(len(line) + 1 for line in expression.split("\n")[: row - 1]) + column - 1
-    token = _TOKEN.match(expression, start)
-    length = len(token[0]) if token else 1
-    item.tell("CelInvalid", path, " ".join(message.split()), part=(start, length))
+    if not error.faults:
+        item.tell("CelInvalid", path, " ".join(str(error).split()))
+    for fault in error.faults:
+        message = " ".join(fault.message.split())
+        part = None
+        if fault.offset >= 0:
+            token = _TOKEN.match(expression, fault.offset)
+            part = (fault.offset, len(token[0]) if token else 1)
+        item.tell("CelInvalid", path, message, remedy=fault.hint, part=part)

@@ -126,7 +126,7 @@ def test_attributes_of_a_driver_whose_slices_are_not_given_are_left_alone() -> N
     everything = Known(whole=frozenset({"ResourceSlice"}))
 
     assert told(SLICE, text) == []
-    assert {code for code, _ in told(SLICE, text, known=everything)} == {"MatchesNothing", "UnknownDomain"}
+    assert {code for code, _ in told(SLICE, text, known=everything)} == {"MatchesNothing", "UnknownAttribute"}
 
 
 @pytest.mark.parametrize(
