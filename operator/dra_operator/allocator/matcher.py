@@ -157,7 +157,7 @@ def _located(error: CelError, place: _Place, candidate: Candidate) -> CelError:
     spot = Spot(owner.ref, path, "" if is_general else str(candidate.id), str(error), is_bare, published)
     match error:
         case CelCompileError():
-            return CelCompileError(f"{where}: CEL compile error: {error}", spot)
+            return CelCompileError(f"{where}: CEL compile error: {error}", spot, error.faults)
         case CelRuntimeError():
             return CelRuntimeError(f"{where} on device {candidate.id}: CEL runtime error: {error}", spot)
         case _:

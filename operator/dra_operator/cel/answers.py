@@ -187,7 +187,7 @@ class KeptSelector:
             return True
         error = vector.errors.get(number) if vector.errors else None
         if error is not None:
-            raise type(error)(*error.args)
+            raise error.again()
         return False
 
     def _look(
@@ -250,7 +250,7 @@ class KeptSelector:
         try:
             return evaluate(self._program, device, self._answers.meter)
         except CelError as error:
-            return type(error)(*error.args)
+            return error.again()
 
 
 class KeptDerivation:
@@ -292,7 +292,7 @@ class KeptDerivation:
                 values[number] = answer
                 answers.count(1)
         if isinstance(answer, CelError):
-            raise type(answer)(*answer.args)
+            raise answer.again()
         return answer
 
     def _one(self, device: DeviceInput) -> DeviceAttribute | CelError:
@@ -300,4 +300,4 @@ class KeptDerivation:
         try:
             return derive(self._program, device, self._answers.meter)
         except CelError as error:
-            return type(error)(*error.args)
+            return error.again()

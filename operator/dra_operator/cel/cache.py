@@ -115,7 +115,7 @@ class CelPythonCompiler:
         else:
             self._known.move_to_end(key)
         if isinstance(found, CelError):
-            raise type(found)(*found.args)
+            raise found.again()
         return found
 
     @property
@@ -142,6 +142,6 @@ class CelPythonCompiler:
                 return KeptDerivation(compile_derived(expression, environment), self.answers)
             return KeptSelector(*compile_selector(expression, environment), self.answers)
         except CelError as error:
-            return type(error)(*error.args)
+            return error.again()
         finally:
             self.meter.spend(COMPILING * len(expression) + PATTERNS.work - before)

@@ -392,7 +392,7 @@ def dyn(value: Any) -> Any:
     return value
 
 
-@STANDARD.define("type(A) -> type")
+@STANDARD.define("type(A) -> type(A)")
 def type_of(value: Any) -> TypeName:
     """The type of a value."""
     return TypeName(type_name(value))

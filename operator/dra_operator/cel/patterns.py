@@ -72,7 +72,7 @@ class Patterns:
         """
         found = self._look(pattern)
         if isinstance(found, CelError):
-            raise type(found)(*found.args)
+            raise found.again()
         return found
 
     def search(self, text: str, pattern: str) -> bool:

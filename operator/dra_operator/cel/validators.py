@@ -1,6 +1,6 @@
 """What upstream looks for in an expression whose types are right: literals that cannot work, lists and maps of several types.
 
-Called by the checker, with the types that it found. All faults are looked for and the first one in the text is told, as cel-go sorts its own.
+Called by the checker, with the types that it found. All faults are told, in the order of the text.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dra_operator.errors import CelRuntimeError
 from . import syntax
 from .formatting import DURING, Clause, pieces, unfit
 from .kinds import DYN, Kind
-from .parser import fault
 from .patterns import PATTERNS
+from .source import compile_error, located
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,12 +38,12 @@ def validate(text: str, checked: Checked, validators: tuple[Validator, ...]) -> 
     """
     faults = [
         found
-        for node, is_exempt in _parts(checked.node)
         for validator in validators
+        for node, is_exempt in _parts(checked.node)
         for found in validator(checked, node, is_exempt)
     ]
     if faults:
-        raise fault(text, *min(faults, key=lambda found: found[0]))
+        raise compile_error(text, [located(text, *found) for found in faults])
 
 
 def _parts(root: Node) -> Iterator[tuple[Node, bool]]:

@@ -58,7 +58,7 @@ NO_ATTRIBUTES: Final = "That device publishes no attributes at all: look at its 
 """What the API server makes of a v1beta1 body under a v1 header: it drops what it does not know."""
 
 _COMPILE_FAULT: Final = re.compile(
-    r"compilation failed: ERROR: <input>:(\d+):(\d+): (.*?)\n \| (.*?)\n", re.DOTALL
+    r"compilation failed: ERROR: <input>:(\d+):(\d+): (.*?)\n \| (.*?)(?:\n|$)", re.DOTALL
 )
 HIDDEN: Final = "With .? or has(), a wrong name just never matches"
 """What upstream's advice after such a failure leaves out."""
@@ -200,14 +200,16 @@ def _work_ended(spot: Spot | None, claims: Sequence[ResourceClaim]) -> tuple[str
 
 
 def plain_cel(detail: str) -> str:
-    """A failure of an expression in one line: upstream's picture of a compile error becomes line, column and the text there."""
-    found = _COMPILE_FAULT.match(detail)
+    """A failure of an expression in one line: upstream's picture of the first fault becomes line, column and the text there."""
+    fault, _, hints = detail.partition("\nhint: ")
+    hint = f" ({hints.partition(chr(10))[0]})" if hints else ""
+    found = _COMPILE_FAULT.match(fault)
     if found is None:
-        return detail.removeprefix("CEL: ")
+        return fault.removeprefix("CEL: ") + hint
     row, column, message, line = found.groups()
     at, (before, after) = int(column) - 1, _NEAR
     near = line[max(0, at - before) : at + after].strip()
-    return f"does not compile at line {row}, column {column} (near `{near}`): {message}"
+    return f"does not compile at line {row}, column {column} (near `{near}`): {message}{hint}"
 
 
 def shortened(text: str, limit: int = MAX_DETAIL) -> str:

@@ -77,7 +77,8 @@ def test_a_fault_shows_the_line_and_a_caret() -> None:
     assert str(caught.value) == (
         "compilation failed: ERROR: <input>:2:3: undeclared reference to 'noSuchVar' (in container '')\n"
         " |   noSuchVar\n"
-        " | ..^"
+        " | ..^\n"
+        "hint: text stands in quotes"
     )
 
 
@@ -171,3 +172,93 @@ def test_literals_that_can_only_fail_are_reported_by_place_once_the_types_are_ri
     with pytest.raises(CelCompileError) as caught:
         COMPILER.compile(expression, DEFAULT_1_37)
     assert message in str(caught.value)
+
+
+SEVERAL = {
+    "foo && bar || device.nope": ["1:1: undeclared reference to 'foo'", "1:8: undeclared reference to 'bar'", "1:21: undefined field 'nope'"],
+    "foo.bar(baz)": ["1:1: undeclared reference to 'foo'", "1:8: undeclared reference to 'bar'", "1:9: undeclared reference to 'baz'"],
+    "1 && 'a'": ["1:1: expected type 'bool' but found 'int'", "1:6: expected type 'bool' but found 'string'"],
+    "!1 && !2": ["1:1: found no matching overload for '!_' applied to '(int)'", "1:7: found no matching overload for '!_' applied to '(int)'"],
+    "1.all(x, x.y == z)": ["1:1: expression of type 'int' cannot be range", "1:17: undeclared reference to 'z'"],
+    "foo ? 1 : 'a'": ["1:1: undeclared reference to 'foo'", "1:5: found no matching overload for '_?_:_' applied to '(!error!, int, string)'"],
+    "[?foo] == []": ["1:3: undeclared reference to 'foo'", "1:3: expected type 'optional_type(!error!)' but found '!error!'"],
+    "foo.optMap(x, x)": ["1:1: undeclared reference to 'foo'", "1:1: undeclared reference to 'foo'"],
+    "{1: 'a', 'b': 2} == {}": ["1:10: expected type 'int' but found 'string'", "1:15: expected type 'string' but found 'int'"],
+    "'a'.matches('[') && 'b'.matches('(')": ["1:13: invalid matches argument", "1:33: invalid matches argument"],
+    "foo.a.b == 1": ["1:1: undeclared reference to 'foo'"],
+    "device.foo.bar == 1": ["1:7: undefined field 'foo'"],
+    "[1, foo].all(x, x == 1)": ["1:5: undeclared reference to 'foo'"],
+    "size(foo) + 1 == bar\n|| baz": ["1:6: undeclared reference to 'foo'", "1:18: undeclared reference to 'bar'", "2:4: undeclared reference to 'baz'"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", SEVERAL)
+def test_all_faults_are_told_in_the_order_of_the_text_and_each_once(expression: str) -> None:
+    with pytest.raises(CelCompileError) as caught:
+        COMPILER.compile(expression, DEFAULT_1_37)
+    found = [f"{fault.line}:{fault.column}: {fault.message}" for fault in caught.value.faults]
+    assert len(found) == len(SEVERAL[expression])
+    for fault, wanted in zip(found, SEVERAL[expression], strict=True):
+        assert fault.startswith(wanted)
+    assert str(caught.value).count("ERROR: <input>:") == len(found)
+
+
+def test_faults_are_the_same_when_they_are_raised_again() -> None:
+    faults = []
+    for _ in range(2):
+        with pytest.raises(CelCompileError) as caught:
+            COMPILER.compile("foo == 'again'", DEFAULT_1_37)
+        faults.append(caught.value.faults)
+    assert faults[0] == faults[1] != ()
+
+
+HINTS = {
+    "device.name == 'x'": "expressions do not see the name of a device",
+    "device.attribute['d'].x == 1": "did you mean attributes?",
+    "device.atributes['d'].x == 1": "did you mean attributes?",
+    "device.capacities['d'].x == 1": "did you mean capacity?",
+    "devise.driver == 'x'": "did you mean device?",
+    "attributes['d'].x == 1": "did you mean device.attributes?",
+    "True": "did you mean true?",
+    "device.driver == gpu.example.com": "text stands in quotes",
+    "device.capacity['d'].memory == '10Gi'": 'quantities are not compared with text or a number by ==, but with each other: x.compareTo(quantity("1Gi")) == 0',
+    "device.capacity['d'].memory >= 10": 'x.compareTo(quantity("1Gi")) >= 0',
+    "device.capacity['d'].memory >= quantity('1Gi')": 'x.compareTo(quantity("1Gi")) >= 0',
+    "device.capacity['d'].memory.compareTo('1Gi') >= 0": "the argument has to be one, too: quantity(…)",
+    "device.capacity['d'].memory.value == quantity('1Gi')": "a capacity is a quantity",
+    "semver('1.0.0') < '2.0.0'": 'versions are compared with each other: x.compareTo(semver("1.0.0")) < 0',
+    "device.attributes['d'].?x == 'a'": ".orValue(other) gives the value",
+    "device.attributes['d'].?x + 'a' == 'a'": ".orValue(other) gives the value",
+    "1 == 1.0": "numbers of different types are compared after a conversion",
+    "device.driver == 1": "text and numbers are compared after a conversion",
+    "1 < 2 < 3": "comparisons are joined by &&",
+    "device['driver'] == 'x'": "fields of the device are selected with a point",
+    "'a' in device.driver": "text.contains(other)",
+    "'a'.length() == 1": "did you mean size()?",
+    "'a'.lowerAsci() == 'a'": "did you mean lowerAscii?",
+    "'a'.startWith('a')": "did you mean startsWith?",
+    "[1].all(x > 0)": "all(variable, condition) is a macro",
+    "[1].any(x, x > 0)": "did you mean exists()?",
+    "true ? 1 : 'a'": "both branches have to be of one type",
+    "'a' + 1 == 'a1'": "texts are joined with texts: string(x)",
+    "device.driver": "a selector is a condition",
+    "device.attributes['d'].?x": ".orValue(other) gives the value",
+    "1 = 1": "compare with ==",
+    "true and true": "write && for a logical and",
+    "true & true": "write && for a logical and",
+    "true or true": "write || for a logical or",
+    "not true": "write ! for a logical not",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", HINTS)
+def test_what_is_likely_meant_is_told(expression: str) -> None:
+    with pytest.raises(CelCompileError) as caught:
+        COMPILER.compile(expression, DEFAULT_1_37)
+    assert HINTS[expression] in str(caught.value).partition("\nhint: ")[2]
+
+
+def test_an_attribute_may_be_a_list_only_with_the_gate() -> None:
+    without = CelPythonCompiler(lambda _: new_expressions(Features(list_type_attributes=False)))
+    with pytest.raises(CelCompileError, match="hint: attributes can be lists with the feature gate"):
+        without.compile("device.attributes['d'].x.exists(y, y == 1)", DEFAULT_1_37)
