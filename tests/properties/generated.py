@@ -47,7 +47,10 @@ USUAL = {"s": "string", "t": "string", "i": "int", "b": "bool", "v": "version", 
 USUAL |= {"ls": "strings", "li": "ints", "lb": "bools", "lv": "versions"}
 BROKEN = {"version": "no version"}
 PER_EXPRESSION = 60
-"""Devices that each expression is evaluated on."""
+"""Devices that each selector is evaluated on."""
+
+PER_DEVICES = 50
+"""Selectors until there are other devices."""
 
 
 def some_device(luck: random.Random) -> dict[str, Any]:
@@ -286,13 +289,13 @@ class Comparison:
             self.differences.append(f"{text}\n  on {device}\n  source {quick!r}, closures {slow!r}")
 
 
-def compare(seed: int, evaluations: int) -> Comparison:
+def compare(seed: int, evaluations: int, devices_each: int = PER_EXPRESSION) -> Comparison:
     """Compare that many evaluations."""
     luck = random.Random(seed)
     found = Comparison()
     while found.compared < evaluations:
-        devices = some_devices(luck, PER_EXPRESSION)
-        for _ in range(50):
+        devices = some_devices(luck, devices_each)
+        for _ in range(PER_DEVICES):
             found.add(Writer(luck).selector(), devices)
     return found
 
@@ -302,9 +305,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--evaluations", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--devices", type=int, default=PER_EXPRESSION, help="for each selector")
     arguments = parser.parse_args()
     began = time.perf_counter()
-    found = compare(arguments.seed, arguments.evaluations)
+    found = compare(arguments.seed, arguments.evaluations, arguments.devices)
     print(
         f"seed {arguments.seed}: {found.compared:,} evaluations compared ({dict(found.answers)}), {found.elsewhere:,} left to the closures;",
         f"expressions: {dict(found.expressions)}; {len(found.differences)} differences, {time.perf_counter() - began:.0f} s",

@@ -92,7 +92,7 @@ class Brain:
             hindrance=settling.hindrance,
             node_score=settings.node_score,
         )
-        compiler = default_compiler()
+        self.selectors = compiler = default_compiler()
         compiler.compile("true", parts.features)  # builds the tables now, rather than in the first decision
         placer = Placer(cluster, compiler, parts.features, options)
         self._parts = parts
@@ -245,6 +245,7 @@ class Operator:
             writer=self._writer,
             events=self._events,
             inventory=inventory,
+            selectors=self.brain.selectors,
             loops=self.brain.loops,
             waiting=self.brain.allocation.waiting,
             drift=self.brain.drift,

@@ -36,6 +36,11 @@ from dra_operator.metrics import (
     QUEUE_DELAYED,
     QUEUE_DEPTH,
     READY,
+    SELECTOR_ANSWERS,
+    SELECTOR_EVALUATIONS,
+    SELECTOR_VECTORS,
+    SELECTORS_FORGOTTEN,
+    SELECTORS_KEPT,
     SETTINGS_INFO,
     WAITING_CLAIMS,
     WAITING_PODS,
@@ -46,6 +51,7 @@ from dra_operator.metrics import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from dra_operator.cel import CelPythonCompiler
     from dra_operator.cluster import Cluster
     from dra_operator.controllers.clock import Clock
     from dra_operator.controllers.driftwatch import DriftWatch
@@ -97,6 +103,7 @@ class Vitals:
     Attributes:
         waiting: pods that cannot be served now.
         drift: what is left over, lost or given twice.
+        selectors: what was compiled and answered.
         loops: the controllers.
         progress: kept by `operator`.
         webhook: of the gate; None where there is none.
@@ -116,6 +123,7 @@ class Vitals:
     writer: Writer
     events: EventWriter
     inventory: Inventory
+    selectors: CelPythonCompiler
     loops: Sequence[Loop]
     waiting: Waiting
     drift: DriftWatch
@@ -284,8 +292,18 @@ class Vitals:
         metrics.set(WRITES_IN_FLIGHT, self.writer.in_flight)
         for result, total in (Counter(written=self.events.written) + self.events.lost).items():
             metrics.count_to(EVENTS, total, result)
+        self._refresh_selectors()
         self._refresh_loops()
         self._refresh_feeds()
+
+    def _refresh_selectors(self) -> None:
+        metrics, tally = self.metrics, self.selectors.answers.tally
+        metrics.count_to(SELECTOR_ANSWERS, tally.asked - tally.missed, "kept")
+        metrics.count_to(SELECTOR_ANSWERS, tally.missed, "evaluated")
+        metrics.count_to(SELECTOR_EVALUATIONS, tally.evaluated)
+        metrics.count_to(SELECTORS_FORGOTTEN, tally.forgotten)
+        metrics.set(SELECTORS_KEPT, self.selectors.expressions)
+        metrics.set(SELECTOR_VECTORS, self.selectors.answers.kept)
 
     def _refresh_loops(self) -> None:
         for loop in self.loops:

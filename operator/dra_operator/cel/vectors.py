@@ -59,7 +59,7 @@ class MatchVector:
         made = MatchVector()
         known, true = self.state
         made.state = known & mask, true & mask
-        made.errors = {number: error for number, error in self.errors.items() if mask >> number & 1}
+        made.errors = {number: error for number, error in list(self.errors.items()) if mask >> number & 1}
         return made
 
 

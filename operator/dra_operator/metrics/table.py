@@ -258,6 +258,37 @@ DRIFT_REPAIRS = Row(
 )
 OBJECTS = Row(Kind.GAUGE, "model_objects", "Objects in the operator's memory, by kind.", ("kind",))
 
+# --------------------------------------------------------------------------- selectors
+
+SELECTOR_ANSWERS = Row(
+    Kind.COUNTER,
+    "selector_answers",
+    "Answers whether a device meets a selector, by result: kept (known from before), evaluated (it, and often all of its slice, had to be evaluated).",
+    ("result",),
+    initial=(("kept",), ("evaluated",)),
+    alert='`result="evaluated"` above a tenth of all for an hour: slices change all the time, or answers are forgotten',
+)
+SELECTOR_EVALUATIONS = Row(
+    Kind.COUNTER,
+    "selector_evaluations",
+    "Devices that selectors were evaluated on.",
+    initial=((),),
+)
+SELECTORS_KEPT = Row(Kind.GAUGE, "selectors_kept", "Expressions that are kept compiled.", initial=((),))
+SELECTOR_VECTORS = Row(
+    Kind.GAUGE,
+    "selector_vectors",
+    "Kept sets of answers, one for each selector and slice, and errors beside them; those of slices that went are counted until there is no room.",
+    initial=((),),
+)
+SELECTORS_FORGOTTEN = Row(
+    Kind.COUNTER,
+    "selectors_forgotten",
+    "Selectors whose answers were forgotten to make room for others.",
+    initial=((),),
+    alert="growth that goes on: there are more selectors and slices than answers are kept for",
+)
+
 # --------------------------------------------------------------------------- work
 
 QUEUE_DEPTH = Row(
@@ -462,6 +493,11 @@ TABLE: tuple[Row, ...] = (
     DRIFT,
     DRIFT_REPAIRS,
     OBJECTS,
+    SELECTOR_ANSWERS,
+    SELECTOR_EVALUATIONS,
+    SELECTORS_KEPT,
+    SELECTOR_VECTORS,
+    SELECTORS_FORGOTTEN,
     QUEUE_DEPTH,
     QUEUE_DELAYED,
     QUEUE_AGE,
