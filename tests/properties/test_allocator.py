@@ -46,6 +46,9 @@ class Equals:
     field: str
     value: str
 
+    def matching(self, _: ResourceSlice) -> int | None:
+        return None
+
     def matches(self, slice_: ResourceSlice, device: Device) -> bool:
         if self.field == "driver":
             return slice_.spec.driver == self.value

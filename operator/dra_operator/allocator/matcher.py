@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from dra_operator.cel.vectors import places
 from dra_operator.errors import (
     CelCompileError,
     CelError,
@@ -131,6 +132,28 @@ class Matcher:
                 ) from error
             return Rejection(why, expression)
         return None
+
+    def refusals(self, slice_: ResourceSlice) -> list[Rejection | None] | None:
+        """The same for all devices of a slice at once; None where only one by one tells, as something fails or is dear.
+
+        A selector counts only if some device meets all before it, as it does one by one.
+        """
+        found: list[Rejection | None] = [None] * len(slice_.spec.devices)
+        left = (1 << len(found)) - 1
+        for index, (_, why, expression) in enumerate(self._steps):
+            if not left:
+                break
+            try:
+                matching = self._selector(index, expression).matching(slice_)
+            except (CelError, WorkLimitReached):
+                matching = None  # told with its place, device by device
+            if matching is None:
+                return None
+            refusal = Rejection(why, expression)
+            for number in places(left & ~matching):
+                found[number] = refusal
+            left &= matching
+        return found
 
     def _selector(self, index: int, expression: str) -> Selector:
         if index == len(self._compiled):

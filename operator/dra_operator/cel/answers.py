@@ -190,6 +190,37 @@ class KeptSelector:
             raise error.again()
         return False
 
+    def matching(self, slice_: ResourceSlice) -> int | None:
+        """The devices that meet the expression, by place; None where that cannot be told of all at once.
+
+        Raises:
+            WorkLimitReached: not yet, and no more work is allowed.
+        """
+        answers = self._answers
+        inputs = answers.inputs(slice_)
+        count = len(inputs.devices)
+        vector = inputs.vectors.get(self.number)
+        if vector is None or vector.state[0].bit_count() < count:
+            answers.meter.check()
+            vector = self._filled(inputs)
+            if vector is None:
+                return None
+            answers.tally.missed += count
+        if vector.errors:
+            return None
+        answers.tally.asked += count
+        return vector.state[1]
+
+    def _filled(self, inputs: SliceInputs) -> MatchVector | None:
+        """The vector with all answers, if they can be had at once."""
+        found = inputs.vectors.get(self.number)
+        vector = found or MatchVector()
+        filled = self._fill(inputs, vector)
+        if found is None:
+            inputs.vectors[self.number] = vector
+            self._answers.count(1)
+        return vector if filled else None
+
     def _look(
         self, slice_: ResourceSlice, device: Device, inputs: SliceInputs, number: int
     ) -> tuple[MatchVector, int]:
@@ -201,15 +232,11 @@ class KeptSelector:
             vector = MatchVector()
             vector.put(0, self._one(device_input(slice_.spec.driver, device)))
             return vector, 0
-        found = inputs.vectors.get(self.number)
-        vector = found or MatchVector()
-        if not self._fill(inputs, vector):
+        vector = self._filled(inputs) or inputs.vectors[self.number]
+        if not vector.state[0] >> number & 1:
             answer = self._one(inputs.devices[number])
             vector.put(number, answer)
             answers.count(isinstance(answer, CelError))
-        if found is None:
-            inputs.vectors[self.number] = vector
-            answers.count(1)
         return vector, number
 
     def _fill(self, inputs: SliceInputs, vector: MatchVector) -> bool:
@@ -218,6 +245,8 @@ class KeptSelector:
         if generated is None or vector.singly or not inputs.is_sound:
             return False
         numbers = vector.unknown(len(inputs.devices))
+        if not numbers:
+            return True
         if generated.work * len(numbers) > AT_ONCE:
             return False
         found = self._run(generated, [inputs.devices[number] for number in numbers])

@@ -27,6 +27,16 @@ class Selector(Protocol):
         """
         ...
 
+    def matching(self, slice_: ResourceSlice) -> int | None:
+        """The devices of a slice that meet it, as bits by their places, where that is known of all of them or cheap to find out.
+
+        None where some device fails or has to be evaluated singly: ask `matches`.
+
+        Raises:
+            WorkLimitReached: the answers are not known yet, and the decision may do no more work.
+        """
+        ...
+
 
 class Derivation(Protocol):
     """One compiled expression of a derived attribute (alloc D-1)."""

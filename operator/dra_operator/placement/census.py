@@ -28,7 +28,7 @@ from dra_operator.model import ExactDeviceRequest
 from .vocabulary import in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from dra_operator.cel.interface import SelectorCompiler
     from dra_operator.errors import DraError
@@ -44,7 +44,9 @@ if TYPE_CHECKING:
         ResourceSlice,
     )
 
-    _Judge = Callable[[Candidate], Rejection | None]
+    _Judge = Callable[
+        [ResourceSlice, Sequence[Device]], Iterator[tuple[DeviceId, Rejection | DraError | None]]
+    ]
 
 MAX_WISHES: Final = 1000
 """Wishes remembered; the oldest goes first. Arbitrary: far more than templates in use at a time."""
@@ -163,6 +165,11 @@ def _rejected(device: DeviceId, refusal: Rejection) -> Rejected:
     return Rejected(device, in_words(refusal), matches, passes, refusal.why is Why.NOT_BUILT)
 
 
+def _refusing(refusal: Rejection) -> _Judge:
+    """Refuses all devices."""
+    return lambda slice_, devices: ((slice_.device_id(device), refusal) for device in devices)
+
+
 def _whole(slice_: ResourceSlice, parts: Mapping[str, SliceFit]) -> SliceFit:
     found = parts.values()
     return SliceFit(
@@ -269,39 +276,46 @@ class Census:
             slice_, {home: self._judge_devices(judge, slice_, devices) for home, devices in homes.items()}
         )
 
-    def _judge_devices(self, judge: _Judge, slice_: ResourceSlice, devices: Iterable[Device]) -> SliceFit:
+    def _judge_devices(self, judge: _Judge, slice_: ResourceSlice, devices: Sequence[Device]) -> SliceFit:
         usable: list[DeviceId] = []
         rejected: list[Rejected] = []
         errors: list[DraError] = []
         foreign = 0
-        for device in devices:
-            candidate = Candidate(slice_.device_id(device), slice_, device)
-            try:
-                refusal = judge(candidate)
-            except (CelError, InvalidInput) as error:
-                errors.append(error)
-                refusal = None
-            if refusal is None:
-                usable.append(candidate.id)
-            else:
-                rejected.append(_rejected(candidate.id, refusal))
+        for device, refusal in judge(slice_, devices):
+            if isinstance(refusal, Rejection):
+                rejected.append(_rejected(device, refusal))
                 foreign += refusal.why is Why.CLASS_SELECTOR
+                continue
+            usable.append(device)
+            if refusal is not None:
+                errors.append(refusal)
         first = next(iter(errors), None)
         return SliceFit(slice_, tuple(usable), tuple(rejected), len(errors), first, foreign=foreign)
 
     def _judge_of(self, wish: Wish) -> _Judge:
-        """What tells why a device does not serve the wish: selectors, features, taints, in that order."""
+        """What tells why devices do not serve the wish: selectors, features, taints, in that order."""
         class_ = self._classes.get(wish.device_class)
         if class_ is None:
-            missing = Rejection(Why.CLASS_SELECTOR, f"of {wish.device_class}, which does not exist")
-            return lambda _: missing
+            return _refusing(Rejection(Why.CLASS_SELECTOR, f"of {wish.device_class}, which does not exist"))
         entry = ExactDeviceRequest(device_class_name=wish.device_class, selectors=wish.selectors)
         try:
             matcher = matcher_of(self._compiler, self._features, class_, entry, ClaimSpot("request"))
         except InvalidInput as error:
-            unreadable = Rejection(Why.CLASS_SELECTOR, str(error))
-            return lambda _: unreadable
-        return lambda candidate: matcher.refusal(candidate) or self._unusable(wish, candidate)
+            return _refusing(Rejection(Why.CLASS_SELECTOR, str(error)))
+
+        def judge(
+            slice_: ResourceSlice, devices: Sequence[Device]
+        ) -> Iterator[tuple[DeviceId, Rejection | DraError | None]]:
+            known = matcher.refusals(slice_) if devices is slice_.spec.devices else None
+            for number, device in enumerate(devices):
+                candidate = Candidate(slice_.device_id(device), slice_, device)
+                try:
+                    refusal = matcher.refusal(candidate) if known is None else known[number]
+                    yield candidate.id, refusal or self._unusable(wish, candidate)
+                except (CelError, InvalidInput) as error:
+                    yield candidate.id, error
+
+        return judge
 
     def _unusable(self, wish: Wish, candidate: Candidate) -> Rejection | None:
         """What keeps the allocator from a device that matches."""

@@ -159,3 +159,18 @@ def test_threads_share_answers_and_get_the_right_ones() -> None:
 
     with ThreadPoolExecutor(4) as pool:
         assert all(found == [True, False] * 200 for found in pool.map(all_of, range(8)))
+
+
+def test_all_devices_are_told_at_once_where_none_fails() -> None:
+    compiler = default_compiler()
+    selector = compiler.compile(INDEX, DEFAULT_1_37)
+    assert selector.matching(slice_of(OTHER, GPU, GPU, OTHER)) == 0b0110
+    assert selector.matching(slice_of()) == 0
+    broken = slice_of(GPU, {"attributes": {}})
+    assert selector.matching(broken) is None
+    assert selector.matches(broken, broken.spec.devices[0])
+    one_by_one = compiler.compile(f'{INDEX} && "a" + "b" == "ab"', DEFAULT_1_37)
+    slice_ = slice_of(GPU, OTHER)
+    assert one_by_one.matching(slice_) is None
+    assert [one_by_one.matches(slice_, device) for device in slice_.spec.devices] == [True, False]
+    assert one_by_one.matching(slice_) == 0b01

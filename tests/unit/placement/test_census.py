@@ -29,6 +29,9 @@ class CountingCompiler(ToyCompiler):
         asked = self.asked
 
         class Counting(ToySelector):
+            def matching(self, _: ResourceSlice) -> int | None:
+                return None
+
             def matches(self, slice_: ResourceSlice, device: Device) -> bool:
                 asked.append(str(slice_.device_id(device)))
                 return found.matches(slice_, device)
