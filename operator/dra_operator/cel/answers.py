@@ -49,6 +49,19 @@ def with_hint(text: str) -> str:
     return text + HINT if "no such key:" in text else text
 
 
+_OBJECTS: Final = {
+    "google.protobuf.Duration": "Duration",
+    "google.protobuf.Timestamp": "Timestamp",
+    "kubernetes.NamedFormat": "Format",
+    "kubernetes.Quantity": "Quantity",
+    "kubernetes.Semver": "Semver",
+    "kubernetes.URL": "URL",
+    "net.CIDR": "CIDR",
+    "net.IP": "IP",
+}
+"""What upstream calls values of these types when they are no bool."""
+
+
 def evaluate(program: Program, device: DeviceInput, meter: Meter) -> bool:
     """The bool that a program gives on a device; the meter counts the work.
 
@@ -66,6 +79,8 @@ def evaluate(program: Program, device: DeviceInput, meter: Meter) -> bool:
     reason = f"unsupported type conversion from '{name}' to bool"
     if name in {"list", "map"}:
         reason = f"type conversion error from {name} to 'bool'"
+    elif name in _OBJECTS:
+        reason = f"type conversion error from '{_OBJECTS[name]}' to 'bool'"
     raise CelRuntimeError(f"CEL result of type {name} could not be converted to bool: {reason}")
 
 

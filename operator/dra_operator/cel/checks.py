@@ -13,8 +13,6 @@ from dra_operator.errors import CelCompileError
 
 from . import syntax
 from .environment import (
-    NAMESPACES_NOT_BUILT,
-    NOT_BUILT,
     NULL_VALUE,
     TYPE_IDENTIFIERS,
     Environment,
@@ -213,8 +211,6 @@ class _Checker:
         type_name = type_identifier(node, scope)
         if type_name:
             return _named_type(type_name)
-        if name in NAMESPACES_NOT_BUILT:
-            raise unsupported(f"the name {node.name}")
         return self._undeclared(node.at, node.name, self._hints.for_name(name, scope))
 
     def _select(self, node: syntax.Select, scope: Scope) -> Step:
@@ -251,10 +247,10 @@ class _Checker:
     def _message(self, node: syntax.Message, _: Scope) -> Kind:
         """Messages cannot be built, but for those of protocol buffers' own types, which nobody wants in a selector."""
         name = node.name.removeprefix(".")
-        if name in TYPE_IDENTIFIERS:
-            return self._wrong(node.at, f"'{name}' is not a message type")
         if name.startswith(("google.protobuf.", "kubernetes.")):
             raise unsupported("building messages")
+        if name in TYPE_IDENTIFIERS:
+            return self._wrong(node.at, f"'{name}' is not a message type")
         return self._undeclared(node.at, node.name, "")
 
     # calls
@@ -264,13 +260,9 @@ class _Checker:
         name, target = (qualified, None) if qualified else (node.function.removeprefix("."), node.target)
         kinds: list[Kind] = yield self._each(node.args if target is None else (target, *node.args), scope)
         if not self._functions.knows(name):
-            if name in NOT_BUILT:
-                raise unsupported(f"the function {name}()")
             return self._undeclared(node.at, node.function, self._hints.for_function(node, kinds))
         result, self._calls[node] = self._match(self._functions.of(name, method=target is not None), kinds)
         if result is None:
-            if name in NOT_BUILT:
-                raise unsupported(f"the function {name}()")
             return self._no_overload(node.at, name, kinds, method=target is not None)
         return result
 

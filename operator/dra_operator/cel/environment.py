@@ -36,6 +36,8 @@ TYPE_IDENTIFIERS: Final = frozenset(
         "int",
         "list",
         "map",
+        "net.CIDR",
+        "net.IP",
         "null_type",
         "optional_type",
         "string",
@@ -67,19 +69,6 @@ def type_identifier(node: Node, scope: Container[str]) -> str:
     is_type = name in TYPE_IDENTIFIERS or name in DECLARED_TYPES
     # With a leading point, no variable is meant: then the first part is empty, and in no scope.
     return name if is_type and spelt.partition(".")[0] not in scope else ""
-
-
-NOT_BUILT: Final = frozenset(
-    {
-        "cidr", "containsCIDR", "containsIP", "family", "getEscapedPath", "getHost",
-        "getHostname", "getPort", "getQuery", "getScheme", "ip", "isCIDR", "isCanonical", "isGlobalUnicast", "isIP", "isLinkLocalMulticast",
-        "isLinkLocalUnicast", "isLoopback", "isURL", "isUnspecified", "masked",
-        "prefixLength", "url", "validate",
-    }
-)  # fmt: skip
-"""Functions that upstream's environment has and this engine has not: refused as unsupported, not as undeclared."""
-
-NAMESPACES_NOT_BUILT: Final = frozenset({"format", "net"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -87,6 +87,8 @@ class Program:
             raise CelRuntimeError(shortened(str(error))) from error
         except RecursionError as error:
             raise unsupported("so deep a nesting") from error
+        except UnicodeEncodeError as error:
+            raise unsupported("text that is no UTF-8, out of a URL, in regular expressions") from error
         finally:
             meter.spend(frame.spent)
 

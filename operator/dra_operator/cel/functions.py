@@ -28,6 +28,7 @@ from .values import (
     UInt,
     equal,
     find,
+    go_name,
     look_up,
     some,
     to_key,
@@ -344,7 +345,7 @@ def optional_item(container: Any, key: Any) -> Optional:
 
 def invalid_key(key: Any) -> CelRuntimeError:
     """The error of a value in brackets that no container is indexed by."""
-    return CelRuntimeError(f"invalid qualifier type: {type_name(key)}")
+    return CelRuntimeError(f"invalid qualifier type: {go_name(key)}")
 
 
 def lookup(container: Any, key: Any) -> Any:
@@ -539,8 +540,8 @@ def bytes_of_bytes(value: bytes) -> bytes:
 
 @STANDARD.define("bytes(string) -> bytes", cost=linear)
 def bytes_of_string(value: str) -> bytes:
-    """UTF-8."""
-    return value.encode()
+    """UTF-8; bytes of a URL that were none are what they were."""
+    return value.encode("utf-8", "surrogateescape")
 
 
 # ------------------------------------------------------------------ optionals

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 from . import macros
 from .authorizer import AUTHORIZER, SELECTORS
+from .formats import FORMATS
 from .formatting import FORMATTING
 from .functions import STANDARD
 from .kubernetes import QUANTITIES, SEMVERS
 from .lists import INCLUDES, KUBERNETES_LISTS, LISTS, SETS
+from .network import CIDRS, IPS, URLS
 from .registry import Table
 from .strings import STRINGS
 from .times import TIMES
@@ -58,6 +60,7 @@ class Library:
 LIBRARIES: Final = (
     Library("standard", (1, 0), STANDARD, macros.STANDARD),
     Library("times", (1, 0), TIMES),
+    Library("kubernetes.urls", (1, 0), URLS),
     Library("kubernetes.lists 0", (1, 0), KUBERNETES_LISTS, until=(1, 37)),
     Library("kubernetes.authz", (1, 27), AUTHORIZER),
     # The functions of optionals are among the standard ones here: no Kubernetes with selectors is without.
@@ -67,6 +70,9 @@ LIBRARIES: Final = (
     # With regular expressions, which are older. Until 1.28 version 0 was in its place, without `format` and `quote`.
     Library("strings 2", (1, 29), STRINGS.merged(FORMATTING), validators=(formats,)),
     Library("sets", (1, 29), SETS),
+    Library("kubernetes.net.ip", (1, 30), IPS),
+    Library("kubernetes.net.cidr", (1, 30), CIDRS),
+    Library("kubernetes.format", (1, 31), FORMATS),
     Library("kubernetes.authz selectors", (1, 31), SELECTORS),
     Library("two-variable comprehensions", (1, 32), macros=macros.TWO_VARIABLES),
     Library("kubernetes.semver 1", (1, 33), SEMVERS),

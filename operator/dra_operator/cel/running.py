@@ -15,6 +15,7 @@ from .values import (
     MISSING,
     NONE,
     TYPE_NAMES,
+    URL,
     DeviceInput,
     DomainMap,
     Optional,
@@ -41,7 +42,7 @@ say so. A fifth of a second at most, and some 30 MB."""
 CUT: Final = 1024
 """Characters of an error that are kept: its text may hold any value that the expression has built, and each device has its own."""
 
-_SIZED: Final = frozenset({str, bytes, tuple, dict, DomainMap, Optional})
+_SIZED: Final = frozenset({str, bytes, tuple, dict, DomainMap, Optional, URL})
 """Types of values that can be large; work on others is never counted."""
 
 
@@ -66,8 +67,9 @@ class Frame:
 
 
 def shortened(text: str) -> str:
-    """As much of an error's text as is kept."""
-    return text if len(text) <= CUT else f"{text[:CUT]}…"
+    """As much of an error's text as is kept; bytes that are no UTF-8 show as such."""
+    kept = text if len(text) <= CUT else f"{text[:CUT]}…"
+    return kept.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 # ------------------------------------------------------------------ fields and elements

@@ -146,6 +146,15 @@ def _days(year: int, month: int, day: int) -> int | None:
         return None
 
 
+_DATE: Final = re.compile("([0-9]{4})-([0-9]{2})-([0-9]{2})")
+
+
+def is_date(text: str) -> bool:
+    """Whether the text is a day of the calendar, as `2020-01-02`."""
+    found = _DATE.fullmatch(text)
+    return found is not None and _days(*map(int, found.groups())) is not None
+
+
 def timestamp_at(seconds: int, nanos: int = 0, offset: int = 0) -> Timestamp:
     """A timestamp.
 

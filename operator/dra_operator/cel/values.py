@@ -10,11 +10,13 @@ Python's own types stand for CEL's, with wrappers where Python would mix up what
 | map | dict with keys as `to_key` gives them |
 | optional, type | `Optional`, `TypeName` |
 | google.protobuf.Duration, google.protobuf.Timestamp | `Duration`, `Timestamp` |
+| net.IP, net.CIDR, kubernetes.URL, kubernetes.NamedFormat | `IP`, `CIDR`, `URL`, `NamedFormat` |
 | kubernetes.Quantity, kubernetes.Semver | `Quantity`, `Semver` |
 """
 
 from __future__ import annotations
 
+import ipaddress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -25,7 +27,7 @@ from dra_operator.errors import CelRuntimeError, CelUnsupported
 from dra_operator.quantity import Quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from dra_operator.model import Device, DeviceAttribute
 
@@ -112,6 +114,53 @@ class Timestamp:
     seconds: int
     nanos: int = 0
     offset: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class IP:
+    """An IP address: family 4 or 6, and its bits as a number."""
+
+    family: int
+    number: int
+
+    def __str__(self) -> str:
+        """In canonical form."""
+        kind = ipaddress.IPv4Address if self.family == IP_V4 else ipaddress.IPv6Address
+        return str(kind(self.number))
+
+
+IP_V4: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class CIDR:
+    """A network: an address in it, and how many bits of it count."""
+
+    address: IP
+    bits: int
+
+    def __str__(self) -> str:
+        """As `10.0.0.0/8`."""
+        return f"{self.address}/{self.bits}"
+
+
+@dataclass(frozen=True, slots=True)
+class URL:
+    """A URL. Those with the same canonical text are equal; the path is escaped, the query as it was given."""
+
+    text: str
+    scheme: str = field(compare=False)
+    host: str = field(compare=False)
+    path: str = field(compare=False)
+    query: str = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFormat:
+    """A format that Kubernetes has a name for; `validate` gives what is wrong with a text."""
+
+    name: str
+    validate: Callable[[str], tuple[str, ...]] = field(compare=False)
 
 
 _ELEMENTS: Final = 3
@@ -296,6 +345,10 @@ TYPE_NAMES: Final[dict[type, str]] = {
     TypeName: "type",
     Duration: "google.protobuf.Duration",
     Timestamp: "google.protobuf.Timestamp",
+    IP: "net.IP",
+    CIDR: "net.CIDR",
+    URL: "kubernetes.URL",
+    NamedFormat: "kubernetes.NamedFormat",
     Quantity: "kubernetes.Quantity",
     Computed: "kubernetes.Quantity",
     Semver: "kubernetes.Semver",
@@ -303,7 +356,7 @@ TYPE_NAMES: Final[dict[type, str]] = {
 """Python type of a value → name of its CEL type."""
 
 _NUMBERS: Final = frozenset({int, UInt, float})
-_STRICT: Final = frozenset({Quantity, Computed, Semver})
+_STRICT: Final = frozenset({Quantity, Computed, Semver, IP, CIDR, URL, NamedFormat})
 
 
 def type_name(value: Any) -> str:
@@ -333,7 +386,11 @@ class OwnKey:
 
 
 _OWN_KEYS: Final = frozenset({"list", "map", "optional_type", "kubernetes.Quantity", "kubernetes.URL"})
-_NO_KEYS: Final = {"bytes": "types.Bytes", "kubernetes.Semver": "cel.Semver"}
+_NO_KEYS: Final = {
+    "bytes": "types.Bytes",
+    "kubernetes.NamedFormat": "cel.Format",
+    "kubernetes.Semver": "cel.Semver",
+}
 
 
 def to_key(value: Any) -> Any:
@@ -399,7 +456,7 @@ def equal(left: Any, right: Any) -> bool:
     """CEL's `==` at run time: heterogeneous, numbers by value, everything else by type and value.
 
     Raises:
-        CelRuntimeError: a quantity or version on the left, something else on the right.
+        CelRuntimeError: a quantity, version, address or the like on the left, something else on the right.
     """
     kind, other = type(left), type(right)
     if left is None or right is None:
@@ -444,7 +501,7 @@ def _strictly_equal(left: Any, right: Any) -> bool:
     if isinstance(left, Semver):
         if type(right) is Semver:
             return left.compare(right) == 0
-    elif type(right) is Quantity:
+    elif type(right) is (Quantity if type(left) is Computed else type(left)):
         return bool(left == right)
     raise CelRuntimeError("no such overload")
 
@@ -467,8 +524,13 @@ _GO_NAMES: Final = {
     "null_type": "types.Null",
     "optional_type": "*types.Optional",
     "type": "*types.Type",
+    "list": "*types.baseList",
+    "kubernetes.NamedFormat": "cel.Format",
     "kubernetes.Quantity": "cel.Quantity",
     "kubernetes.Semver": "cel.Semver",
+    "kubernetes.URL": "cel.URL",
+    "net.CIDR": "cel.CIDR",
+    "net.IP": "cel.IP",
 }
 """Types of CEL → types of Go that upstream's errors give away."""
 
