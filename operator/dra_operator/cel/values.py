@@ -310,14 +310,24 @@ def attribute_value(attribute: DeviceAttribute) -> Any:
     Raises:
         CelRuntimeError: none is set, or a version is no semantic version.
     """
-    for candidate in (attribute.ints, attribute.bools, attribute.strings):
-        if candidate is not None:
-            return candidate
+    if attribute.ints is not None:
+        return attribute.ints
+    if attribute.bools is not None:
+        return attribute.bools
+    if attribute.strings is not None:
+        return attribute.strings
     if attribute.versions is not None:
         return tuple(_attribute_version(text) for text in attribute.versions)
-    for scalar in (attribute.int_value, attribute.bool_value, attribute.string):
-        if scalar is not None:
-            return scalar
+    return _scalar(attribute)
+
+
+def _scalar(attribute: DeviceAttribute) -> Any:
+    if attribute.int_value is not None:
+        return attribute.int_value
+    if attribute.bool_value is not None:
+        return attribute.bool_value
+    if attribute.string is not None:
+        return attribute.string
     if attribute.version is not None:
         return _attribute_version(attribute.version)
     raise CelRuntimeError("unsupported attribute value")

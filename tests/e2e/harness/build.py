@@ -201,6 +201,16 @@ def ensure_oracle(report: Callable[[str], None] | None = None, cache: Path | Non
         return _ensure(ORACLE, go, folder, say)
 
 
+def built_oracle() -> Path | None:
+    """The same program if it is built already; None if it is not, or cannot be."""
+    folder = cache_folder()
+    try:
+        binary = folder / f"{ORACLE.name}-{cache_key(ORACLE, find_go(_required_go(ORACLE)))}"
+    except BuildError:
+        return None
+    return binary if binary.exists() else None
+
+
 def _to_stderr(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
