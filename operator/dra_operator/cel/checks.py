@@ -120,6 +120,12 @@ _NAMED: Final = {
 }
 
 
+_MANY: Final = 4
+_AT_THE_TOP: Final = {2: 0, 3: 2, _MANY: _MANY}
+"""How many terms of `&&` and `||` are deeper than the others, by their number: cel-go makes balanced trees of two terms each, and forgets
+faults that are not at the top. With many terms, all are deep."""
+
+
 def _named_type(name: str) -> Kind:
     """The type of a type's name."""
     return type_of(_NAMED.get(name) or Kind(name))
@@ -293,13 +299,14 @@ class _Checker:
     def _bool(self, node: Node, scope: Scope) -> Step:
         kind: Kind = yield self._kind(node, scope)
         if not self._bindings.accepts((BOOL,), (kind,)):
-            self._mismatch(node, "bool", kind)
+            return self._mismatch(node, "bool", kind)
         return BOOL
 
     def _logic(self, node: syntax.Logic, scope: Scope) -> Step:
+        kinds: list[Kind] = []
         for term in node.terms:
-            yield self._bool(term, scope)
-        return BOOL
+            kinds.append((yield self._bool(term, scope)))  # noqa: PERF401 -- a comprehension cannot yield
+        return ERROR if ERROR in kinds[_AT_THE_TOP[min(len(kinds), _MANY)] :] else BOOL
 
     def _conditional(self, node: syntax.Conditional, scope: Scope) -> Step:
         kinds: list[Kind] = yield self._each((node.condition, node.then, node.otherwise), scope)

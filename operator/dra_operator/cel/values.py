@@ -535,6 +535,7 @@ _GO_NAMES: Final = {
     "optional_type": "*types.Optional",
     "type": "*types.Type",
     "list": "*types.baseList",
+    "map": "*types.baseMap",
     "kubernetes.NamedFormat": "cel.Format",
     "kubernetes.Quantity": "cel.Quantity",
     "kubernetes.Semver": "cel.Semver",

@@ -262,3 +262,21 @@ def test_an_attribute_may_be_a_list_only_with_the_gate() -> None:
     without = CelPythonCompiler(lambda _: new_expressions(Features(list_type_attributes=False)))
     with pytest.raises(CelCompileError, match="hint: attributes can be lists with the feature gate"):
         without.compile("device.attributes['d'].x.exists(y, y == 1)", DEFAULT_1_37)
+
+
+HIDDEN = ["isIP(1 || true)", "isIP(true || false || 1)"]
+TOLD = [
+    "isIP(true || 1 || false)",
+    "isIP(true || false || false || 1)",
+    "isIP(true || (1 && true))",
+]
+
+
+@pytest.mark.parametrize("expression", HIDDEN + TOLD)
+def test_a_term_that_is_no_bool_hides_what_is_wrong_with_the_whole_where_cel_go_has_it_at_the_top(
+    expression: str,
+) -> None:
+    with pytest.raises(CelCompileError) as caught:
+        COMPILER.compile(expression, DEFAULT_1_37)
+    assert "expected type 'bool' but found 'int'" in str(caught.value)
+    assert ("overload for 'isIP' applied to '(bool)'" in str(caught.value)) is (expression in TOLD)
