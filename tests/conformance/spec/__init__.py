@@ -1,0 +1,1 @@
+"""CEL's public conformance cases that apply to devices' expressions, as data."""
