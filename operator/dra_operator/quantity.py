@@ -15,11 +15,12 @@ As upstream does, texts without a digit (`Gi`, `+`, `.`) are read as zero: the A
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, NamedTuple
 
 from dra_operator.errors import InvalidQuantity
 
 NANO: Final = 10**9
+NANO_POWER: Final = -9
 
 DECIMAL_SI: Final = "DecimalSI"
 BINARY_SI: Final = "BinarySI"
@@ -34,7 +35,9 @@ _INT64_MAX: Final = 2**63 - 1
 _BINARY_CAP: Final = _INT64_MAX * NANO
 _KIBI: Final = 1024 * NANO
 _TEXT_LIMIT: Final = 256
-_EXPONENT_LIMIT: Final = 400
+EXPONENT_LIMIT: Final = 400
+"""Largest power of ten. Upstream has none; the amounts of one that is larger fill its memory."""
+
 _INT64_DIGITS: Final = 18
 _FLOAT_DIGITS: Final = 15
 
@@ -45,21 +48,25 @@ class Quantity:
     Args:
         nano: the amount in units of 10^-9.
         notation: how it prints: `DecimalSI`, `BinarySI` or `DecimalExponent`.
-        plain: whether upstream holds it as a whole 64-bit number, which is what CEL's `isInteger` asks: `1000m` and
-            `100Ti` are not, `1k` and `10Ti` are.
+        power: the power of ten of the unit that upstream counts it in.
+        small: whether upstream holds the number of those units as a 64-bit number, not as a decimal. CEL can tell: `1000m` and
+            `100Ti` are no integers, `1k` and `10Ti` are, and the last digit of a double hangs on it.
     """
 
-    __slots__ = ("nano", "notation", "plain")
+    __slots__ = ("nano", "notation", "power", "small")
 
-    def __init__(self, nano: int, notation: str = DECIMAL_SI, *, plain: bool = False) -> None:
+    def __init__(
+        self, nano: int, notation: str = DECIMAL_SI, power: int = NANO_POWER, *, small: bool = False
+    ) -> None:
         self.nano = nano
         self.notation = notation
-        self.plain = plain
+        self.power = power
+        self.small = small
 
     @classmethod
-    def of(cls, whole: int) -> Quantity:
+    def of(cls, whole: int, notation: str = DECIMAL_SI) -> Quantity:
         """A whole number of units."""
-        return cls(whole * NANO, plain=abs(whole) <= _INT64_MAX)
+        return cls(whole * NANO, notation, 0, small=_fits(whole))
 
     @classmethod
     def parse(cls, raw: object) -> Quantity:
@@ -73,15 +80,24 @@ class Quantity:
         if not found or not text:
             raise InvalidQuantity("", f"{raw!r} is not a quantity such as 500m, 2, 16Gi or 1e3")
         sign, whole, fraction, exponent, suffix = found.groups()
-        digits = int(f"{whole}{fraction or ''}" or 0)
+        digits = _Digits((whole or "").lstrip("0") or "0", fraction or "", "" if whole or fraction else text)
         if suffix in _BINARY:
-            nano, notation = _binary(digits, _BINARY[suffix], len(fraction or ""))
+            made = _binary(digits, _BINARY[suffix])
         else:
             power = _exponent(raw, exponent) if exponent else _DECIMAL[suffix or ""]
-            nano = _scaled(digits * NANO, power - len(fraction or ""))
-            notation = DECIMAL_EXPONENT if exponent else DECIMAL_SI
-        plain = _is_plain(whole, fraction or "", suffix or "", exponent or "") and nano <= _BINARY_CAP
-        return cls(-nano if sign == "-" else nano, notation, plain=plain)
+            made = _decimal(digits, power, DECIMAL_EXPONENT if exponent else DECIMAL_SI)
+        return -made if sign == "-" else made
+
+    @property
+    def units(self) -> int:
+        """How many units of its power of ten it is."""
+        shift = self.power - NANO_POWER
+        return self.nano // int(10**shift) if shift >= 0 else self.nano * int(10**-shift)
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether upstream gives it as a whole 64-bit number."""
+        return self.small and self.power >= 0 and _fits(self.nano // NANO)
 
     @property
     def is_whole(self) -> bool:
@@ -107,24 +123,41 @@ class Quantity:
         return hash(self.nano)
 
     def __add__(self, other: Quantity) -> Quantity:
-        return self._combined(self.nano + other.nano, other)
+        notation = self.notation if self.nano else other.notation
+        nano = self.nano + other.nano
+        if self.small and other.small:
+            power = self._common_power(other)
+            if power is not None:
+                return Quantity(nano, notation, power, small=True)
+        return Quantity(nano, notation, min(self.power, other.power))
+
+    def _common_power(self, other: Quantity) -> int | None:
+        """The power of the sum of two 64-bit numbers; None where upstream goes over to decimals."""
+        if not other.nano:
+            return self.power
+        if not self.nano:
+            return other.power
+        power = min(self.power, other.power)
+        scaled = [Quantity(each.nano, power=power).units for each in (self, other)]
+        return power if all(map(_fits, [*scaled, sum(scaled)])) else None
 
     def __sub__(self, other: Quantity) -> Quantity:
-        return self._combined(self.nano - other.nano, other)
+        if self.small and other.small and other.units == -_INT64_MAX - 1:
+            # Upstream turns the sign of a 64-bit number here, and the smallest one has no positive counterpart.
+            wrapped = self + other
+            if wrapped.small:
+                return wrapped
+        return self + -other
 
     def __neg__(self) -> Quantity:
-        return Quantity(-self.nano, self.notation, plain=self.plain)
-
-    def _combined(self, nano: int, other: Quantity) -> Quantity:
-        notation = self.notation if self.nano else other.notation
-        return Quantity(nano, notation, plain=self.plain and other.plain and abs(nano) <= _BINARY_CAP)
+        return Quantity(-self.nano, self.notation, self.power, small=self.small)
 
     def __str__(self) -> str:
         """The canonical form, as the API server prints it."""
         if self.notation == BINARY_SI and self.is_whole and abs(self.nano) >= _KIBI:
             return _print_binary(self.nano // NANO)
         if self.notation == DECIMAL_EXPONENT:
-            number, power = _canonical(self.nano, _EXPONENT_LIMIT)
+            number, power = _canonical(self.nano, EXPONENT_LIMIT)
             return f"{number}e{power}" if power else str(number)
         number, power = _canonical(self.nano, max(_DECIMAL_SUFFIX))
         return f"{number}{_DECIMAL_SUFFIX[power]}"
@@ -133,9 +166,37 @@ class Quantity:
         return f"Quantity({str(self)!r})"
 
 
+def _fits(whole: int) -> bool:
+    return -_INT64_MAX - 1 <= whole <= _INT64_MAX
+
+
+class _Digits(NamedTuple):
+    """The number in front of the suffix, without leading zeros; `bare` is the whole text when it has no digit at all."""
+
+    whole: str
+    fraction: str
+    bare: str
+
+    def __int__(self) -> int:
+        return int(self.whole + self.fraction)
+
+    def as_decimal(self) -> int:
+        """The number for upstream's slower way.
+
+        Raises:
+            InvalidQuantity: there is none; the quicker way takes that for zero.
+        """
+        if self.bare:
+            raise InvalidQuantity("", f"{self.bare!r} is no quantity: it has no digit")
+        return int(self)
+
+
 def _exponent(raw: object, text: str) -> int:
     power = int(text[1:])
-    if power > _EXPONENT_LIMIT:
+    if abs(power) > _INT64_MAX:
+        raise InvalidQuantity("", f"{raw!r} is no quantity: its exponent is too large")
+    power = (power + 2**31) % 2**32 - 2**31  # as upstream, which keeps 32 bits
+    if power > EXPONENT_LIMIT:
         raise InvalidQuantity("", f"{raw!r} is too large for a quantity")
     return power
 
@@ -144,27 +205,31 @@ def _scaled(amount: int, power: int) -> int:
     """`amount * 10**power`, rounded up to a whole number."""
     if power >= 0:
         return amount * int(10**power)
-    if -power > _TEXT_LIMIT + _EXPONENT_LIMIT:
+    if -power > _TEXT_LIMIT + EXPONENT_LIMIT:
         return 1 if amount else 0
     return -(-amount // int(10**-power))
 
 
-def _binary(digits: int, shift: int, places: int) -> tuple[int, str]:
-    """Nano-units and notation of a binary amount: capped, and decimal below one unit."""
-    nano = min(_scaled((digits << shift) * NANO, -places), _BINARY_CAP)
-    return nano, DECIMAL_SI if 0 < nano < NANO else BINARY_SI
+def _decimal(digits: _Digits, exponent: int, notation: str) -> Quantity:
+    """A 64-bit number where there are at most 18 digits and no part of a nano-unit."""
+    power = exponent - len(digits.fraction)
+    if len(digits.whole) + len(digits.fraction) <= _INT64_DIGITS and power >= NANO_POWER:
+        return Quantity(_scaled(int(digits) * NANO, power), notation, power, small=True)
+    amount = digits.as_decimal()
+    if not amount:
+        return Quantity(0, notation, max(power, -_TEXT_LIMIT - EXPONENT_LIMIT))
+    return Quantity(_scaled(amount * NANO, power), notation)
 
 
-def _is_plain(whole: str, fraction: str, suffix: str, exponent: str) -> bool:
-    """Whether upstream parses this spelling into a 64-bit number with a scale of at least 0.
-
-    For binary suffixes it estimates the size from the number of digits, so that `10Ti` is one and `100Ti` is not.
-    """
-    if fraction or suffix in {"n", "u", "m"} or exponent[1:2] == "-":
-        return False
-    if suffix in _BINARY:
-        return len(whole) + _BINARY[suffix] * 3 // 10 < _FLOAT_DIGITS
-    return len(whole) <= _INT64_DIGITS
+def _binary(digits: _Digits, shift: int) -> Quantity:
+    """A 64-bit number where upstream's estimate of the size by the number of digits allows it; capped, and decimal below one unit."""
+    if not digits.fraction and len(digits.whole) + shift * 3 // 10 < _FLOAT_DIGITS:
+        return Quantity((int(digits) << shift) * NANO, BINARY_SI, 0, small=True)
+    places = len(digits.fraction)
+    nano = _scaled((digits.as_decimal() << shift) * NANO, -places)
+    if nano > _BINARY_CAP:
+        return Quantity(_BINARY_CAP, BINARY_SI, 0)
+    return Quantity(nano, DECIMAL_SI if 0 < nano < NANO else BINARY_SI, NANO_POWER if nano else -places)
 
 
 def _canonical(nano: int, most: int) -> tuple[int, int]:

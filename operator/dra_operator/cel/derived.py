@@ -16,7 +16,8 @@ from .checks import check
 from .evaluate import plan
 from .kinds import BOOL, INT, SEMVER, STRING
 from .parser import parse, unsupported
-from .values import Optional, Semver, TypeName, type_name
+from .values import Optional, TypeName, type_name
+from .versions import Semver
 
 if TYPE_CHECKING:
     from .checks import Checked

@@ -16,6 +16,7 @@ from dra_operator.errors import CelRuntimeError, CelUnsupported
 
 from .cost import deep, linear
 from .functions import MAX_TEXT
+from .quoting import go_quoted, quoted
 from .registry import Table
 from .texts import TEXTS
 from .values import INT_MAX, TypeName, UInt, from_key, type_name
@@ -86,6 +87,9 @@ def _not_a_number(digits: str, why: str) -> str:
     return f'error while parsing precision: error while converting precision to integer: strconv.Atoi: parsing "{digits}": {why}'
 
 
+FORMATTING.define("strings.quote(string) -> string", cost=linear)(quoted)
+
+
 @FORMATTING.define(".format(string, list(dyn)) -> string", cost=deep)
 def format_(text: str, arguments: tuple[Any, ...]) -> str:
     """The text with the arguments put in."""
@@ -134,45 +138,6 @@ def unfit(verb: str, given: str) -> str:
 
 def _unfit(verb: str, value: Any) -> CelRuntimeError:
     return CelRuntimeError(unfit(verb, type_name(value)))
-
-
-# ------------------------------------------------------------------ quotes
-
-_ESCAPES: Final = str.maketrans(
-    {
-        "\a": "\\a",
-        "\b": "\\b",
-        "\f": "\\f",
-        "\n": "\\n",
-        "\r": "\\r",
-        "\t": "\\t",
-        "\v": "\\v",
-        "\\": "\\\\",
-        '"': '\\"',
-    }
-)
-_LAST_OF_TWO_BYTES: Final = 0xFFFF
-
-
-@FORMATTING.define("strings.quote(string) -> string", cost=linear)
-def quote(text: str) -> str:
-    """The text in double quotes, with CEL's escapes."""
-    return f'"{text.translate(_ESCAPES)}"'
-
-
-def go_quoted(text: str) -> str:
-    """Text as Go's `%q` writes it: what cannot be printed is escaped, too."""
-    escaped = text.translate(_ESCAPES)
-    return f'"{escaped if escaped.isprintable() else "".join(map(_printable, escaped))}"'
-
-
-def _printable(char: str) -> str:
-    if char.isprintable():
-        return char
-    code = ord(char)
-    if char.isascii():
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code <= _LAST_OF_TWO_BYTES else f"\\U{code:08x}"
 
 
 # ------------------------------------------------------------------ %s

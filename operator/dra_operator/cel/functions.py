@@ -453,21 +453,42 @@ def double_of_number(value: float) -> float:
     return float(value)
 
 
+# Possessive: nothing is tried twice, however long the text. Underscores stand between digits, and behind `0x`.
+_DIGITS: Final = "[0-9]++(?:_[0-9]++)*+"
+_HEX_DIGITS: Final = "[0-9a-fA-F]++(?:_[0-9a-fA-F]++)*+"
+_DECIMAL = re.compile(
+    rf"[+-]?(?:{_DIGITS}(?:\.(?:{_DIGITS})?+)?+|\.{_DIGITS})(?:[eE][+-]?{_DIGITS})?+"
+    r"|[+-]?(?i:inf|infinity)|(?i:nan)"
+)
+_HEXADECIMAL = re.compile(
+    rf"([+-]?0[xX](?:_?{_HEX_DIGITS}(?:\.(?:{_HEX_DIGITS})?+)?+|\.{_HEX_DIGITS}))[pP]([+-]?{_DIGITS})"
+)
+_FARTHEST_POWER: Final = 10**6
+"""Powers of two behind which no text of ours leaves the range of doubles."""
+
+
 @STANDARD.define("double(string) -> double", cost=linear)
 def double_of_string(value: str) -> float:
-    """A double from decimal text; Go's hexadecimal floats are left out."""
-    if re.fullmatch(r"[+-]?0[xX].*", value):
-        raise CelUnsupported("CEL: hexadecimal text in double() is not supported")
-    if not re.fullmatch(
-        # Possessive: nothing is tried twice, however long the text.
-        r"[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?|[+-]?(?i:inf|infinity)|(?i:nan)",
-        value,
-    ):
-        raise _conversion(value, "double")
-    number = float(value)
-    if math.isinf(number) and "n" not in value.lower():
+    """A double from the text that Go's ParseFloat reads: decimal, or hexadecimal with a power of two."""
+    hexadecimal = _HEXADECIMAL.fullmatch(value)
+    if hexadecimal:
+        number = _of_hexadecimal(hexadecimal[1].replace("_", ""), hexadecimal[2].replace("_", ""))
+    elif _DECIMAL.fullmatch(value):
+        number = float(value)
+        if math.isinf(number) and "n" not in value.lower():
+            raise _conversion(value, "double")
+    else:
         raise _conversion(value, "double")
     return number
+
+
+def _of_hexadecimal(mantissa: str, power: str) -> float:
+    digits = power.lstrip("+-").lstrip("0") or "0"
+    size = min(int(digits) if len(digits) < len(str(_FARTHEST_POWER)) else _FARTHEST_POWER, _FARTHEST_POWER)
+    try:
+        return float.fromhex(f"{mantissa}p{'-' if power[0] == '-' else ''}{size}")
+    except OverflowError:
+        raise _conversion(mantissa, "double") from None
 
 
 @STANDARD.define("bool(bool) -> bool")

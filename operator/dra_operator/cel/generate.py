@@ -23,7 +23,8 @@ from .functions import differs, in_list, in_set, set_of
 from .memo import MAX_ITEMS, Memo, elsewhere, members
 from .paths import Domain, Entry, Scalar, Table, device_path
 from .patterns import PATTERNS
-from .values import TYPE_NAMES, Semver, equal
+from .values import TYPE_NAMES, equal
+from .versions import Semver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -2,43 +2,74 @@
 
 from __future__ import annotations
 
+import math
+import re
 from typing import Final
 
 from dra_operator.errors import CelRuntimeError, CelUnsupported, InvalidQuantity
-from dra_operator.quantity import NANO, Quantity
+from dra_operator.quantity import DECIMAL_EXPONENT, EXPONENT_LIMIT, NANO, Quantity
 
 from .cost import parsed
 from .registry import Table
-from .values import INT_MAX, INT_MIN, Computed, Semver
+from .values import INT_MAX, INT_MIN, Computed
+from .versions import Semver
 
 QUANTITIES: Final = Table()
 SEMVERS: Final = Table()
 """Version 1, with lenient versions."""
-
-_EXACT_DOUBLE: Final = 2**53
-_LARGEST_DOUBLE: Final = 10**308
 
 
 def _sign(value: int) -> int:
     return (value > 0) - (value < 0)
 
 
+_LARGE: Final = 256
+"""Characters of a quantity that is looked at."""
+
+_SCANNED = re.compile(r"[+-]?[0-9]*(?:\.[0-9]*)?([eEinumkKMGTP]*[+-]?[0-9]*)")
+_SUFFIXES: Final = frozenset(
+    {"", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"}
+)
+_FORM: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+_SUFFIX: Final = "unable to parse quantity's suffix"
+_NUMBER: Final = "unable to parse numeric part of quantity"
+
+
+def _quantity_fault(text: str) -> str:
+    """What upstream says of text that is no quantity; nothing where it is one, but too large for us."""
+    scanned = _SCANNED.fullmatch(text)
+    if not text or scanned is None:
+        return _FORM
+    suffix = scanned[1]
+    if suffix in _SUFFIXES:
+        return _NUMBER
+    if re.fullmatch(r"[eE][+-]?[0-9]+", suffix) is None or not INT_MIN <= int(suffix[1:]) <= INT_MAX:
+        return _SUFFIX
+    return "" if int(suffix[1:]) > EXPONENT_LIMIT else _NUMBER
+
+
 @QUANTITIES.define("quantity(string) -> kubernetes.Quantity", cost=parsed)
 def quantity(text: str) -> Quantity:
     """A quantity from text."""
+    if len(text) > _LARGE:
+        raise CelUnsupported("CEL: so long a quantity is not supported")
     try:
         return Quantity.parse(text)
     except InvalidQuantity as error:
-        raise CelRuntimeError(str(error)) from error
+        if words := _quantity_fault(text):
+            raise CelRuntimeError(words) from error
+        raise CelUnsupported("CEL: so large a quantity is not supported") from error
 
 
 @QUANTITIES.define("isQuantity(string) -> bool", cost=parsed)
 def is_quantity(text: str) -> bool:
-    """Whether the text is a quantity."""
+    """Whether the text is a quantity, however large."""
+    if len(text) > _LARGE:
+        raise CelUnsupported("CEL: so long a quantity is not supported")
     try:
         Quantity.parse(text)
     except InvalidQuantity:
-        return False
+        return not _quantity_fault(text)
     return True
 
 
@@ -51,32 +82,39 @@ def sign(value: Quantity) -> int:
 @QUANTITIES.define(".isInteger(kubernetes.Quantity) -> bool")
 def is_integer(value: Quantity) -> bool:
     """Whether `asInteger` works: upstream asks how it holds the amount, not only what it is."""
-    return value.plain and INT_MIN <= value.nano // NANO <= INT_MAX
+    return value.is_integer
 
 
 @QUANTITIES.define(".asInteger(kubernetes.Quantity) -> int")
 def as_integer(value: Quantity) -> int:
     """The whole number."""
-    if not is_integer(value):
+    if not value.is_integer:
         raise CelRuntimeError("cannot convert value to integer")
     return value.nano // NANO
 
 
 @QUANTITIES.define(".asApproximateFloat(kubernetes.Quantity) -> double")
 def as_approximate_float(value: Quantity) -> float:
-    """The nearest double, where upstream's way of multiplying with a power of ten gives the same."""
-    if abs(value.nano) > _LARGEST_DOUBLE:
-        raise CelUnsupported("CEL: asApproximateFloat() of so large a quantity is not supported")
-    exact = value.nano / NANO
-    if value.is_whole and abs(value.nano // NANO) <= _EXACT_DOUBLE:
-        return exact
-    amount, power = value.nano, -9
-    while amount % 10 == 0:
-        amount, power = amount // 10, power + 1
-    guesses = {exact, float(amount) * float(10.0**power), float(value.nano) * 1e-9, value.nano / 10**6 * 1e-3}
-    if len(guesses) > 1:
-        raise CelUnsupported(f"CEL: asApproximateFloat() of {value} has no certain last digit")
-    return exact
+    """A double near the amount: the number that upstream holds, times a power of ten, each of them rounded."""
+    try:
+        number = float(value.units)
+    except OverflowError:
+        number = math.inf if value.nano > 0 else -math.inf
+    return number if value.power == 0 else number * _power_of_ten(value.power)
+
+
+_LEAST_POWER: Final = -323
+_MOST_POWER: Final = 308
+
+
+def _power_of_ten(power: int) -> float:
+    """As Go's `math.Pow10` puts it together; its last digit is not always the nearest."""
+    if not _LEAST_POWER <= power <= _MOST_POWER:
+        return 0.0 if power < 0 else math.inf
+    coarse, fine = divmod(abs(power), 32)
+    if power < 0:
+        return float(f"1e-{32 * coarse}") / float(f"1e{fine}")
+    return float(f"1e{32 * coarse}") * float(f"1e{fine}")
 
 
 @QUANTITIES.define(".compareTo(kubernetes.Quantity, kubernetes.Quantity) -> int")
@@ -106,7 +144,7 @@ def add_quantity(left: Quantity, right: Quantity) -> Quantity:
 @QUANTITIES.define(".add(kubernetes.Quantity, int) -> kubernetes.Quantity")
 def add_whole(left: Quantity, right: int) -> Quantity:
     """Sum with a whole number."""
-    return Computed.by(left + Quantity.of(right))
+    return Computed.by(left + Quantity.of(right, DECIMAL_EXPONENT))
 
 
 @QUANTITIES.define(".sub(kubernetes.Quantity, kubernetes.Quantity) -> kubernetes.Quantity")
@@ -118,7 +156,7 @@ def sub_quantity(left: Quantity, right: Quantity) -> Quantity:
 @QUANTITIES.define(".sub(kubernetes.Quantity, int) -> kubernetes.Quantity")
 def sub_whole(left: Quantity, right: int) -> Quantity:
     """Difference with a whole number."""
-    return Computed.by(left - Quantity.of(right))
+    return Computed.by(left - Quantity.of(right, DECIMAL_EXPONENT))
 
 
 @SEMVERS.define("semver(string) -> kubernetes.Semver", cost=parsed)
@@ -149,22 +187,27 @@ def is_semver_normalized(text: str, normalize: bool) -> bool:  # noqa: FBT001 --
     return True
 
 
+def _signed(number: int) -> int:
+    """Numbers of versions are unsigned; upstream reads them as signed ones."""
+    return number if number <= INT_MAX else number - 2**64
+
+
 @SEMVERS.define(".major(kubernetes.Semver) -> int")
 def major(value: Semver) -> int:
     """First number."""
-    return value.version.major
+    return _signed(value.version.major)
 
 
 @SEMVERS.define(".minor(kubernetes.Semver) -> int")
 def minor(value: Semver) -> int:
     """Second number."""
-    return value.version.minor
+    return _signed(value.version.minor)
 
 
 @SEMVERS.define(".patch(kubernetes.Semver) -> int")
 def patch(value: Semver) -> int:
     """Third number."""
-    return value.version.patch
+    return _signed(value.version.patch)
 
 
 @SEMVERS.define(".compareTo(kubernetes.Semver, kubernetes.Semver) -> int")

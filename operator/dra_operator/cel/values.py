@@ -21,10 +21,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-import semver
-
-from dra_operator.errors import CelRuntimeError, CelUnsupported
+from dra_operator.errors import CelRuntimeError
 from dra_operator.quantity import Quantity
+
+from .versions import Semver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -63,38 +63,6 @@ NONE: Final = Optional(present=False)
 def some(value: Any) -> Optional:
     """An optional value that is there."""
     return Optional(present=True, value=value)
-
-
-@dataclass(frozen=True, slots=True, order=False, eq=False)
-class Semver:
-    """A semantic version; build metadata does not count when comparing (as in upstream's library)."""
-
-    version: semver.Version
-
-    @classmethod
-    def parse(cls, text: str) -> Semver:
-        """Parse a strict version.
-
-        Raises:
-            CelRuntimeError: in upstream's words where they are simple.
-        """
-        return _parse_semver(text)
-
-    @classmethod
-    def normalized(cls, text: str) -> Semver:
-        """Parse leniently: a leading v, leading zeros and a missing minor or patch number are mended.
-
-        Raises:
-            CelRuntimeError: it still is no version.
-        """
-        parts = [_without_zeros(part) for part in text.removeprefix("v").split(".", 2)]
-        if len(parts) < _ELEMENTS and any(char in parts[-1] for char in "+-"):
-            raise CelRuntimeError("short version cannot contain PreRelease/Build meta data")
-        return _parse_semver(".".join([*parts, "0", "0"][: max(_ELEMENTS, len(parts))]))
-
-    def compare(self, other: Semver) -> int:
-        """-1, 0 or 1."""
-        return self.version.compare(other.version)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -163,54 +131,6 @@ class NamedFormat:
     validate: Callable[[str], tuple[str, ...]] = field(compare=False)
 
 
-_ELEMENTS: Final = 3
-
-
-def _without_zeros(part: str) -> str:
-    if len(part) <= 1:
-        return part
-    stripped = part.lstrip("0")
-    return stripped if stripped[:1].isdigit() else f"0{stripped}"
-
-
-_LONGEST: Final = 1024
-"""Characters of a version that is looked at; attributes have 64 at most (alloc X-1)."""
-
-
-def _parse_semver(text: str) -> Semver:
-    if len(text) > _LONGEST:
-        raise CelUnsupported("CEL: so long a semantic version is not supported")
-    return _parse_short_semver(text)
-
-
-@lru_cache(maxsize=4096)
-def _parse_short_semver(text: str) -> Semver:
-    try:
-        found = semver.Version.parse(text) if text.isascii() else None
-    except ValueError:
-        found = None
-    if found is None or max(found.major, found.minor, found.patch, _largest_prerelease(found)) > UINT_MAX:
-        raise CelRuntimeError(_semver_fault(text))
-    return Semver(found)
-
-
-def _largest_prerelease(version: semver.Version) -> int:
-    numbers = [int(part) for part in (version.prerelease or "").split(".") if part.isdigit()]
-    return max(numbers, default=0)
-
-
-def _semver_fault(text: str) -> str:
-    if not text:
-        return "Version string empty"
-    parts = text.split(".", 2)
-    if len(parts) < _ELEMENTS:
-        return "No Major.Minor.Patch elements found"
-    for name, part in zip(("major", "minor"), parts, strict=False):
-        if not (part.isascii() and part.isdigit()):
-            return f'Invalid character(s) found in {name} number "{part}"'
-    return f"not a semantic version: {text}"
-
-
 class DomainMap(dict[str, dict[str, Any]]):
     """Domain → names. An unknown domain is an empty map when looked up, but is not in it (alloc L-6)."""
 
@@ -228,7 +148,7 @@ class Computed(Quantity):
     @classmethod
     def by(cls, amount: Quantity) -> Computed:
         """That amount as a result."""
-        return cls(amount.nano, amount.notation, plain=amount.plain)
+        return cls(amount.nano, amount.notation, amount.power, small=amount.small)
 
 
 @dataclass(slots=True, eq=False)

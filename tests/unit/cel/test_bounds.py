@@ -109,22 +109,22 @@ for _number in range(31):
         (MAPS_OF_MAPS, CelUnsupported),
         (LATE_TYPES, CelUnsupported),
         (f'double("{"1" * 10_000}x") > 0.0', CelCompileError),
-        (f'semver("1.0.0-{"1" * 10_000}").major() == 1', CelUnsupported),
         (f'"a".matches("{"(x{1,1000}y)" * 800}")', CelUnsupported),
     ],
-    ids=["types of types", "types found late", "double", "version", "pattern"],
+    ids=["types of types", "types found late", "double", "pattern"],
 )
 def test_compiling_ends_whatever_it_is(expression: str, error: type[CelError]) -> None:
     with pytest.raises(error):
         default_compiler().compile(expression, DEFAULT_1_37)
 
 
-@pytest.mark.parametrize("text", ["1e400", "1e390", "-1e400"])
-def test_quantities_beyond_doubles_have_no_answer(text: str) -> None:
+@pytest.mark.parametrize(("text", "infinite"), [("1e400", True), ("1e390", True), ("-1e400", False)])
+def test_quantities_beyond_doubles_are_infinite(text: str, infinite: bool) -> None:  # noqa: FBT001 -- an answer
     slice_ = slice_of(GPU)
-    selector = default_compiler().compile(f'quantity("{text}").asApproximateFloat() > 1.0', DEFAULT_1_37)
-    with pytest.raises(CelUnsupported):
-        selector.matches(slice_, slice_.spec.devices[0])
+    selector = default_compiler().compile(
+        f'quantity("{text}").asApproximateFloat() == double("inf")', DEFAULT_1_37
+    )
+    assert selector.matches(slice_, slice_.spec.devices[0]) is infinite
 
 
 def test_a_failure_keeps_no_more_than_the_beginning_of_its_text() -> None:

@@ -68,7 +68,7 @@ ERRORS = {
     '"abc".substring(5, 2) == ""': "invalid substring range. start: 5, end: 2",
     '[dyn("a"), dyn({"k": [dyn(b"ab"), dyn(null), dyn(int), dyn(quantity("1Gi"))]})].join() == ""': r"join: invalid input: \{k: \[\[97 98\], 0, int, 1Gi\]\}",
     '"a".matches($a.model + "[")': "error parsing regexp",
-    'quantity("bad") == quantity("1")': "is not a quantity",
+    'quantity("bad") == quantity("1")': "quantities must match the regular expression",
     "$c.cores.asInteger() == 1": "cannot convert value to integer",
     'semver("1.0").major() == 1': "No Major.Minor.Patch elements found",
     'semver("v1.0.0").major() == 1': "Invalid character.s. found in major number",
@@ -88,10 +88,8 @@ def test_fails_on_this_device(expression: str, message: str) -> None:
     "expression",
     [
         '"aaaaaaaaaa"' + '.replace("a", "aaaaaaaaaa")' * 7 + '.contains("b")',
-        'quantity("0.3").asApproximateFloat() == 0.3',
-        'double("0x1p-2") == 0.25',
     ],
 )
-def test_uncertain_or_huge_results_are_refused(expression: str) -> None:
+def test_huge_results_are_refused(expression: str) -> None:
     with pytest.raises(CelUnsupported):
         matches(expression)
