@@ -41,8 +41,18 @@ MAX_WORK: Final = 4_000
 _LONGEST_SOURCE: Final = 20_000
 """Characters of source that are compiled: some milliseconds."""
 
+_MOST_CONSTANTS: Final = 400
+"""Names and constants of a source: what has more will be too long, so no more of it is written."""
+
 _DEEPEST: Final = 60
 """Nested parentheses; Python itself takes 200."""
+
+_SHORT: Final = 64
+"""Characters of a constant that count for nothing, as attributes have no more."""
+
+_CHARACTERS: Final = 4
+"""Further characters that count as a node. Upstream asks a unit of cost for as many of a regular expression, times a tenth of those of the text: what
+`MAX_WORK` nodes can cost there stays far below its limit for an evaluation, so that nothing has to be counted."""
 
 _SEARCH: Final = 100
 """Nodes that a search counts as, for texts that have not been searched yet."""
@@ -265,11 +275,15 @@ class _Generator:
     # ------------------------------------------------------------------ names
 
     def _name(self, value: Any) -> str:
+        if len(self.constants) >= _MOST_CONSTANTS:
+            raise _UnknownShapeError
         name = f"K{len(self.constants)}"
         self.constants[name] = value
         return name
 
     def _constant(self, value: Any) -> _Code:
+        if isinstance(value, str):
+            self._count(max(0, len(value) - _SHORT) // _CHARACTERS)
         return _Code(self._name(value), type(value), constant=True, value=value)
 
     def _variable(self) -> str:
@@ -476,7 +490,7 @@ class _Generator:
         text, pattern = ((node.target,) if node.target is not None else ()) + node.args
         if not isinstance(pattern, syntax.Literal) or type(pattern.value) is not str:
             raise _UnknownShapeError
-        self._count(_SEARCH)
+        self._count(_SEARCH + len(pattern.value) // _CHARACTERS)
         return self._remembered(self.any(text, scope), str, _search(pattern.value), bool)
 
     def _remembered(self, code: _Code, kind: type, compute: Callable[[Any], Any], result: type) -> _Code:

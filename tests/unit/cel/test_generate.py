@@ -45,10 +45,22 @@ def test_usual_shapes_are_answered_by_source(expression: str) -> None:
         "[1].map(x, [x, x]).map(y, [y]) == []",
         f"{A}.numbers.all(a, {A}.numbers.all(b, {A}.numbers.all(c, a + b + c > 0)))",
         f"{A}.numbers.all(a, {A}.numbers.all(b, {A}.numbers.all(c, a == c)))",
+        f'{A}.names.exists(n, n.matches("{"a|" * 2000}"))',
+        f'{A}.names.exists(n, "{"a" * 5000}".contains(n))',
         "!(" * 80 + "true" + ")" * 80,
         "&&".join(f"device.attributes.d.a{number}=='1'" for number in range(300)),
     ],
-    ids=["unknown", "lists of lists", "mapped lists", "loops with sums", "loops", "deep", "long"],
+    ids=[
+        "unknown",
+        "lists of lists",
+        "mapped lists",
+        "loops with sums",
+        "loops",
+        "long pattern",
+        "long text",
+        "deep",
+        "long",
+    ],
 )
 def test_what_is_unusual_or_dear_is_left_to_the_closures(expression: str) -> None:
     assert compile_selector(expression, stored_expressions())[1] is None
