@@ -33,7 +33,6 @@ def _warning(text: str, remedy: str) -> Code:
 CODES: Final[dict[str, Code]] = {
     # the text
     "BadYaml": _error("a document is no YAML or JSON; the others are looked at all the same", "mend the text; of templates, lint what `helm template` or `kubectl kustomize` prints"),
-    "DuplicateKey": _error("a key stands twice in one mapping", "keep one of them"),
     "NotAnObject": _error("a document is no Kubernetes object: `apiVersion` or `kind` is missing", "add what is missing, or leave the document out"),
     # its shape
     "UnknownVersion": _error("no Kubernetes has this kind in this version of `resource.k8s.io`", "use `resource.k8s.io/v1`"),
@@ -55,6 +54,7 @@ CODES: Final[dict[str, Code]] = {
     "CelTooCostly": _error("an expression may cost more than the API server allows", "loop over less, or compare fewer or shorter values"),
     "AdminAccessNotAllowed": _error("admin access in a namespace without the label for it", "label the namespace `resource.kubernetes.io/admin-access=true`"),
     # what is legal, and wrong all the same
+    "DuplicateKey": _warning("a key stands twice in one mapping: kubectl takes the last one without a word, other tools refuse it", "keep one of them"),
     "CelNotChecked": _warning("an expression may be valid, and this release cannot tell", ""),
     "VersionNotServed": _warning("Kubernetes 1.37 serves that version only where it is told to", "use `resource.k8s.io/v1`"),
     "FeatureOff": _warning("a field of a feature that is off by default: such a server drops it without a word", "have the feature gate switched on, or leave the field out"),

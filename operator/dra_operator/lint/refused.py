@@ -31,7 +31,9 @@ _FOLLOWS: Final = frozenset({"FieldValueRequired", "FieldValueInvalid"})
 """Reasons that something may be missing for, because what is there does not fit and is told already."""
 
 JUDGE: Final = compiled(DEFAULT_1_37)
-_TOKEN: Final = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?|\"[^\"\n]*\"|'[^'\n]*'|&&|\|\||[=!<>]=|\S")
+_TOKEN: Final = re.compile(
+    r"\.\??\s*\w+|[A-Za-z_]\w*|\d+(?:\.\d+)?|\"[^\"\n]*\"|'[^'\n]*'|&&|\|\||[=!<>]=|\S"
+)
 
 
 def refused(item: Item) -> None:

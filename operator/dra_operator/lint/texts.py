@@ -26,6 +26,9 @@ _TEMPLATE: Final = re.compile(r"\{\{-?\s*[^}\s]")
 _ALIASES: Final = 100_000
 """Values that one document may become. Aliases of aliases can make a small file a huge object."""
 
+_WHOLE: Final = 10**21
+"""From here on Go writes numbers into JSON with an exponent."""
+
 TEMPLATE_REMEDY: Final = "this looks like a template: lint what `helm template` makes of it"
 
 
@@ -46,6 +49,7 @@ _resolve("null", "~|null|Null|NULL", "~nN")
 _Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"\Z"), [""])
 _resolve("int", r"[-+]?(?:0[xX][0-9a-fA-F_]+|0[oO]?[0-7_]+|0[bB][01_]+|0|[1-9][0-9_]*)", "-+0123456789")
 _resolve("float", r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", "-+.0123456789")
+_resolve("float", r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)", "-+.")
 _resolve("merge", "<<", "<")
 
 
@@ -123,7 +127,9 @@ def _chunks(text: str) -> Iterator[tuple[str, int]]:
 
 def _read(file: str, lines: tuple[str, ...], chunk: str, first: int) -> Document:
     document = Document(file, lines)
-    builder = _Builder(document, first, _shift(lines, chunk, first))
+    shift = _shift(lines, chunk, first)
+    builder = _Builder(document, first, shift)
+    document.faults += _behind_marker(chunk, first, shift)
     try:
         node = yaml.compose(_without_directives(chunk), Loader=_Loader)
         document.value = builder.value(node, ()) if node is not None else None
@@ -139,6 +145,22 @@ def _shift(lines: tuple[str, ...], chunk: str, first: int) -> int:
     """Columns by which the first line of a chunk is moved to the right in its file: it may follow a `---`."""
     line = chunk.partition("\n")[0]
     return len(lines[first]) - len(line) if first < len(lines) and lines[first].endswith(line) else 0
+
+
+def _behind_marker(chunk: str, first: int, shift: int) -> list[Fault]:
+    """What stands behind `---`, where kubectl takes nothing but a comment."""
+    line = chunk.partition("\n")[0].strip() if shift else ""
+    if not line or line.startswith("#"):
+        return []
+    remedy = "begin the document on the next line"
+    return [
+        Fault(
+            "BadYaml",
+            "kubectl takes nothing on the line of `---`",
+            Span(first, shift, first, shift + 1),
+            remedy,
+        )
+    ]
 
 
 def _without_directives(chunk: str) -> str:
@@ -226,8 +248,16 @@ def _scalar(tag: str, text: str) -> Any:
     if kind == "int":
         return _integer(text.replace("_", ""))
     if kind == "float":
-        return float(text)
+        return _number(text)
     return text
+
+
+def _number(text: str) -> int | float:
+    """As JSON has it afterwards: `1e3` and `2.0` are whole numbers."""
+    if text[-3:].isalpha():
+        raise yaml.YAMLError(f"{text} is no number of JSON")
+    number = float(text)
+    return int(number) if number.is_integer() and abs(number) < _WHOLE else number
 
 
 def _integer(text: str) -> int:

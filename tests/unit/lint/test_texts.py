@@ -33,7 +33,7 @@ def test_a_template_is_told_from_what_it_makes() -> None:
     ("text", "value"),
     [
         ("on", True), ("n", False), ("no", False), ("Off", False), ("~", None), ("", None), ("0x1F", 31), ("010", 8), ("0o10", 8),
-        ("1_000", 1000), ("1e3", 1000.0), ("2024-01-01", "2024-01-01"), ("12:30:45", "12:30:45"), ("'no'", "no"), ("+5", 5), ("-3", -3), (".5", 0.5),
+        ("1_000", 1000), ("1e3", 1000), ("2.0", 2), ("1e30", 1e30), ("2024-01-01", "2024-01-01"), ("12:30:45", "12:30:45"), ("'no'", "no"), ("+5", 5), ("-3", -3), (".5", 0.5),
     ],
 )  # fmt: skip
 def test_scalars_are_read_as_kubectl_reads_them(text: str, value: object) -> None:

@@ -1,0 +1,214 @@
+"""`kubectl dra lint` as its user runs it: on files, folders and stdin, and with a cluster if one is named."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from dra_operator.cli import main
+from dra_operator.testing.builders import devices, namespace, resource_slice
+from dra_operator.testing.fakeapi import FakeApi
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from click.testing import Result
+
+GOOD = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: good}\nspec: {devices: {}}\n"
+BAD = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: bad, namespace: team}
+spec:
+  devices:
+    requests:
+    - name: gpu
+      exactly:
+        deviceClassName: gpu.test
+        selectors:
+        - cel:
+            expression: >-
+              device.driver == "gpu.test" &&
+              device.typo
+"""
+PLACE = "spec.devices.requests[0].exactly.selectors[0].cel.expression"
+SUSPECT = """\
+apiVersion: resource.k8s.io/v1
+kind: DeviceTaintRule
+metadata: {name: suspect}
+spec:
+  deviceSelector: {}
+  taint: {key: a, effect: NoExecute}
+"""
+
+
+def run(*arguments: str, stdin: str | None = None, environment: dict[str, str] | None = None) -> Result:
+    return CliRunner().invoke(main, ["lint", *arguments], input=stdin, env=environment)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "below").mkdir()
+    (tmp_path / "good.yaml").write_text(GOOD)
+    (tmp_path / "below" / "bad.yml").write_text(BAD)
+    (tmp_path / "below" / "README.md").write_text("not: [looked at")
+    return tmp_path
+
+
+def test_nothing_found_is_said_so_beside_the_output(folder: Path) -> None:
+    shown = run("-f", str(folder / "good.yaml"))
+
+    assert (shown.exit_code, shown.stdout) == (0, "")
+    assert shown.stderr == "0 errors, 0 warnings in 1 object.\n"
+
+
+def test_an_error_is_shown_with_carets_under_what_is_wrong(folder: Path) -> None:
+    shown = run("-f", str(folder / "below" / "bad.yml"))
+
+    assert shown.exit_code == 1
+    assert shown.stdout.splitlines() == [
+        f"{folder}/below/bad.yml:14:21: error: CelInvalid: ResourceClaim team/bad: {PLACE}",
+        "  undefined field 'typo'",
+        "  14 |               device.typo",
+        "     |                     ^^^^^",
+        *shown.stdout.splitlines()[4:],
+    ]
+
+
+def test_a_folder_is_looked_at_with_all_below_it(folder: Path) -> None:
+    shown = run("-f", str(folder))
+
+    assert shown.exit_code == 1
+    assert shown.stderr == "1 error, 0 warnings in 2 objects.\n"
+
+
+def test_further_files_may_follow_as_a_shell_puts_them_there(folder: Path) -> None:
+    shown = run("-f", str(folder / "good.yaml"), str(folder / "below" / "bad.yml"))
+
+    assert shown.stderr == "1 error, 0 warnings in 2 objects.\n"
+
+
+def test_json_has_places_and_stable_codes(folder: Path) -> None:
+    shown = run("-f", str(folder), "--output=json")
+
+    (finding,) = json.loads(shown.stdout)["findings"]
+    assert shown.exit_code == 1
+    assert finding.pop("remedy") is not None
+    assert finding == {
+        "severity": "error",
+        "code": "CelInvalid",
+        "file": f"{folder}/below/bad.yml",
+        "line": 14,
+        "column": 21,
+        "endColumn": 26,
+        "kind": "ResourceClaim",
+        "namespace": "team",
+        "name": "bad",
+        "path": PLACE,
+        "message": "undefined field 'typo'",
+    }
+    assert json.loads(run("-f", str(folder / "good.yaml"), "--output=json").stdout) == {"findings": []}
+
+
+def test_annotations_are_commands_of_github() -> None:
+    shown = run("-f", "-", "--output=github", stdin=SUSPECT)
+
+    assert shown.exit_code == 0
+    assert shown.stdout == (
+        "::warning file=-,line=5,col=3,endColumn=17,title=SelectsAllDevices%3A DeviceTaintRule suspect::spec.deviceSelector: an empty "
+        "deviceSelector selects all devices of the cluster: NoExecute evicts every pod that has a device. name a driver, pool or device; "
+        "`effect: None` shows first what it would hit\n"
+    )
+
+
+@pytest.mark.parametrize(("flags", "status"), [((), 0), (("--strict",), 1)])
+def test_warnings_are_errors_only_if_one_is_strict(flags: tuple[str, ...], status: int) -> None:
+    assert run("-f", "-", *flags, stdin=SUSPECT).exit_code == status
+
+
+def test_a_document_that_is_broken_does_not_hide_the_others() -> None:
+    shown = run("-f", "-", "--output=json", stdin=f"{BAD}---\na: [\n---\n{SUSPECT}")
+
+    assert [finding["code"] for finding in json.loads(shown.stdout)["findings"]] == [
+        "CelInvalid", "BadYaml", "SelectsAllDevices",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", [(), ("-f", "nowhere.yaml"), ("--output=xml", "-f", "-")])
+def test_what_cannot_be_looked_at_has_a_status_of_its_own(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    shown = run(*arguments)
+
+    assert shown.exit_code == 2
+    assert shown.stderr.count("\n") <= 4
+
+
+def test_a_folder_without_manifests_and_a_file_that_is_no_text_are_told(tmp_path: Path) -> None:
+    (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "empty").mkdir()
+
+    for name in ("binary.yaml", "empty"):
+        shown = run("-f", str(tmp_path / name))
+        assert shown.exit_code == 2
+        assert str(tmp_path / name) in shown.stderr
+
+
+def test_no_cluster_is_asked_that_nobody_named(folder: Path, tmp_path: Path) -> None:
+    shown = run("-f", str(folder / "good.yaml"), environment={"KUBECONFIG": str(tmp_path / "nowhere")})
+
+    assert shown.exit_code == 0
+
+
+# --- with a cluster
+
+
+@pytest.fixture
+async def kubeconfig(tmp_path: Path) -> AsyncIterator[Path]:
+    """A cluster with a class, a slice with two devices, and a namespace without the label for admin access."""
+    async with FakeApi() as server:
+        server.create(namespace("team"))
+        server.create(
+            {
+                "apiVersion": "resource.k8s.io/v1",
+                "kind": "DeviceClass",
+                "metadata": {"name": "gpu.test"},
+                "spec": {"selectors": [{"cel": {"expression": 'device.driver == "gpu.test"'}}]},
+            }
+        )
+        server.create(resource_slice("worker", "gpu.test", devices(2)))
+        yield server.write_kubeconfig(tmp_path / "kubeconfig")
+
+
+async def test_a_cluster_tells_of_its_classes_devices_and_templates(kubeconfig: Path) -> None:
+    text = BAD.replace("device.typo", 'device.attributes["gpu.test"].modle == "a"')
+    other = GOOD.replace(
+        "devices: {}",
+        "devices: {requests: [{name: a, exactly: {deviceClassName: other, adminAccess: true}}]}",
+    )
+    pod = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: p, namespace: team}
+spec:
+  containers: [{name: a, image: b}]
+  resourceClaims: [{name: a, resourceClaimTemplateName: nowhere}]
+"""
+    arguments = ("-f", "-", "--output=json", "--namespace=team", f"--kubeconfig={kubeconfig}")
+
+    shown = await asyncio.to_thread(run, *arguments, stdin=f"{text}---\n{other}---\n{pod}")
+
+    found = [(one["code"], one["message"]) for one in json.loads(shown.stdout)["findings"]]
+    assert [code for code, _ in found] == [
+        "UnknownAttribute", "UnknownClass", "AdminAccessNotAllowed", "UnknownTemplate",
+    ], found  # fmt: skip
+
+
+async def test_a_cluster_that_cannot_be_asked_is_no_finding(tmp_path: Path) -> None:
+    shown = await asyncio.to_thread(run, "-f", "-", f"--kubeconfig={tmp_path / 'nowhere'}", stdin=GOOD)
+
+    assert shown.exit_code == 2
+    assert "nowhere" in shown.stderr
