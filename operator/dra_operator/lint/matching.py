@@ -17,7 +17,7 @@ from dra_operator.words import listed
 
 from .known import split
 from .lookups import facts
-from .names import NAMED, class_name, lookups, meant
+from .names import NAMED, class_name, lookups, meant, meant_domain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -122,7 +122,7 @@ class Matcher:
             return bool(drivers & published)
         for selector in selectors:
             for one in facts(selector.expression).equalities:
-                near = meant(str(one.value), published)
+                near = meant_domain(str(one.value), published)
                 if one.what != "driver" or selector.path is None or item.is_told(selector.path):
                     continue
                 part = (one.start, one.length)
@@ -243,7 +243,7 @@ class Matcher:
         spoken_of = {*self._known.published.drivers, *self._class_drivers()}
         if driver in (possible or spoken_of):
             return
-        near = meant(driver, possible or spoken_of)
+        near = meant_domain(driver, possible or spoken_of)
         remedy = f"did you mean `{near}`?" if near else f"devices can be of {listed(sorted(possible), NAMED)}"
         if possible:
             message = f"no request of it can get a device of driver {driver}: nobody reads this config"

@@ -6,6 +6,7 @@ slices are given.
 
 from __future__ import annotations
 
+from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
 from dra_operator.validation.objects import Obj, dicts, dig
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from .objects import Item
     from .texts import Path
 
+_ALIKE = 0.6
+"""From 0 to 1, as `difflib` has it, of what two domains do not share. Arbitrary: a letter or two of a short label."""
+
 NAMED = 8
 """Names that a remedy lists."""
 
@@ -31,6 +35,15 @@ def meant(wanted: str, names: Iterable[str]) -> str:
     """The name that is nearly the same, by its letters or but for their case."""
     known = list(names)
     return nearest(wanted, known) or next((name for name in known if name.lower() == wanted.lower()), "")
+
+
+def meant_domain(wanted: str, domains: Iterable[str]) -> str:
+    """The same for domains and drivers: `gaudi.intel.com` is alike `gpu.intel.com` by its end alone, which says nothing."""
+    near = meant(wanted, domains)
+    one, other = wanted.split("."), near.split(".")
+    while len(one) > 1 and len(other) > 1 and one[-1] == other[-1]:
+        one, other = one[:-1], other[:-1]
+    return near if near and SequenceMatcher(None, ".".join(one), ".".join(other)).ratio() >= _ALIKE else ""
 
 
 def lookups(item: Item, path: Path, expression: str, known: Known) -> None:
@@ -56,7 +69,7 @@ def lookups(item: Item, path: Path, expression: str, known: Known) -> None:
 
 def _domain(item: Item, path: Path, lookup: Lookup, known: Known) -> None:
     domains = known.published.domains
-    near = meant(lookup.domain, domains)
+    near = meant_domain(lookup.domain, domains)
     if not near and ("ResourceSlice" not in known.whole or lookup.guarded):
         return
     remedy = f"did you mean `{near}`?" if near else f"there are: {listed(sorted(domains), NAMED)}"

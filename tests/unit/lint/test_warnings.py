@@ -147,6 +147,13 @@ def test_constraints_and_config_are_held_against_what_requests_can_get(
     assert [code for code, _ in told(SLICE, CLASS, claim(more=more))] == expected
 
 
+def test_drivers_are_not_alike_by_the_end_of_their_names() -> None:
+    made = CLASS.replace("gpu.test", "gaudi.vendor.example")
+
+    assert told(SLICE.replace("gpu.test", "gpu.vendor.example"), made) == []
+    assert told(SLICE, CLASS.replace('== "gpu.test"', '== "gpu.tset"')) == [("UnknownDriver", '"gpu.tset"')]
+
+
 def test_a_class_that_is_not_there_is_told_if_it_is_nearly_one_that_is() -> None:
     assert told(CLASS, claim(class_name="gpu.tset")) == [("UnknownClass", "gpu.tset")]
     assert told(CLASS, claim(class_name="other.class")) == []
