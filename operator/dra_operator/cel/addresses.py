@@ -36,6 +36,8 @@ _BASIC: Final = 0x10000
 
 def quoted(text: str) -> str:
     """Text in quotes as Go prints it (`%q`)."""
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
     return f'"{"".join(map(_escaped, text))}"'
 
 

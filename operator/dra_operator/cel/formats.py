@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from .addresses import Malformed
-from .cost import linear
+from .cost import spelt
 from .registry import Table
 from .times import is_date
 from .urls import parse_request
@@ -191,7 +191,7 @@ def named(name: str) -> Optional:
 
 @FORMATS.define(
     ".validate(kubernetes.NamedFormat, string) -> optional_type(list(string))",
-    cost=lambda _, text: 8 * linear(text),
+    cost=lambda _, text: spelt(text),
 )
 def validate(wanted: NamedFormat, text: str) -> Optional:
     """What is wrong with a text; nothing if it is fine."""

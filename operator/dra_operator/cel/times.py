@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 
 from dra_operator.errors import CelRuntimeError
 
-from .cost import linear, parsed
+from .cost import linear, spelt
 from .registry import Table
 from .values import INT_MAX, INT_MIN, Duration, Timestamp
 
@@ -200,7 +200,7 @@ def duration_of_duration(value: Duration) -> Duration:
     return value
 
 
-@TIMES.define("duration(string) -> google.protobuf.Duration", cost=parsed)
+@TIMES.define("duration(string) -> google.protobuf.Duration", cost=spelt)
 def duration_of_string(text: str) -> Duration:
     """A duration from text."""
     found = parse_duration(text)
@@ -233,7 +233,7 @@ def timestamp_of_int(seconds: int) -> Timestamp:
     return timestamp_at(seconds)
 
 
-@TIMES.define("timestamp(string) -> google.protobuf.Timestamp", cost=parsed)
+@TIMES.define("timestamp(string) -> google.protobuf.Timestamp", cost=spelt)
 def timestamp_of_string(text: str) -> Timestamp:
     """A timestamp from text."""
     found = parse_timestamp(text)

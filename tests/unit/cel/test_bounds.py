@@ -62,6 +62,11 @@ TOO_MUCH = {
     "matches": f'cel.bind(s, {doubled(4)}, s.findAll("a").size() > 0)',
     "quantities": nested(5, 'quantity(string(a * 1000 + b)) != quantity("1")'),
     "versions": nested(5, 'semver(string(a * 1000 + b) + ".0.0") != semver("1.0.0")'),
+    "addresses": f"cel.bind(s, {doubled(4)}, isIP(s) || isCIDR(s))",
+    "URLs": f"cel.bind(s, {doubled(4)}, isURL('/' + s))",
+    "queries": f"cel.bind(s, {doubled(3)}, url('/?' + s).getQuery().size() > 0)",
+    "formats": f"cel.bind(s, {doubled(4)}, format.uri().validate(s).hasValue())",
+    "durations": f"cel.bind(s, {doubled(4, '1s' * 2500)}, duration(s) > duration('1s'))",
     "lists": f"cel.bind(f, {twice(10, '[1, 2, 3, 4, 5, 6, 7, 8]', '@ + @')}, {nested(3, '(f + f).size() > a')})",
 }
 
