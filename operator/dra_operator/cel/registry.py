@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .kinds import Kind, parse_kind, split_top
+from .precedence import place
 from .values import from_key, type_name
 
 if TYPE_CHECKING:
@@ -98,18 +99,22 @@ class Table:
         return register
 
     def _add(self, overload: Overload) -> None:
-        self._overloads.setdefault((overload.name, overload.method), []).append(overload)
+        known = self._overloads.setdefault((overload.name, overload.method), [])
+        if all(overload.params != other.params for other in known):
+            known.append(overload)
 
     def __iter__(self) -> Iterator[Overload]:
         for overloads in self._overloads.values():
             yield from overloads
 
     def merged(self, *others: Table) -> Table:
-        """A table with the overloads of this one and the others."""
+        """A table with the overloads of this one and the others, each once, in upstream's order where it counts."""
         table = Table()
         for source in (self, *others):
             for overload in source:
                 table._add(overload)
+        for overloads in table._overloads.values():
+            overloads.sort(key=place)
         return table
 
     def of(self, name: str, *, method: bool) -> tuple[Overload, ...]:

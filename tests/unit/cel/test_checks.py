@@ -123,7 +123,7 @@ def fitting(expression: str) -> list[str]:
         ("1 + 2", ["_+_(int, int)"]),
         ("'a'.contains('b')", [".contains(string, string)"]),
         ("optional.of(1)", ["optional.of(A)"]),
-        ("size(device.attributes['a'].b)", ["size(string)", "size(bytes)", "size(list(A))", "size(map(A, B))"]),
+        ("size(device.attributes['a'].b)", ["size(bytes)", "size(list(A))", "size(map(A, B))", "size(string)"]),
         ("device.attributes['a'].b.compareTo(quantity('1'))", [
             ".compareTo(kubernetes.Quantity, kubernetes.Quantity)",
         ]),
@@ -280,3 +280,18 @@ def test_a_term_that_is_no_bool_hides_what_is_wrong_with_the_whole_where_cel_go_
         COMPILER.compile(expression, DEFAULT_1_37)
     assert "expected type 'bool' but found 'int'" in str(caught.value)
     assert ("overload for 'isIP' applied to '(bool)'" in str(caught.value)) is (expression in TOLD)
+
+
+@pytest.mark.parametrize(
+    ("expression", "kind"),
+    [
+        ("[].map(x, -x)", "list(double)"),
+        ("[].map(x, x + x)", "list(bytes)"),
+        ("[].map(x, x % x)", "list(int)"),
+        ("[].filter(x, x.size() == 1)", "list(bytes)"),
+        ("[].filter(x, x < x)", "list(bool)"),
+        ("[].filter(x, x.getHours() == 1)", "list(google.protobuf.Timestamp)"),
+    ],
+)
+def test_the_first_overload_upstream_decides_about_open_types(expression: str, kind: str) -> None:
+    assert str(checked(expression).kind) == kind
