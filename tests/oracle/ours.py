@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 from dra_operator.cel import CelPythonCompiler
 from dra_operator.cel.answers import HINT
 from dra_operator.cel.checks import check
+from dra_operator.cel.counted import counted
 from dra_operator.cel.environment import new_expressions, stored_expressions
 from dra_operator.cel.estimate import estimate
 from dra_operator.cel.parser import parse
+from dra_operator.cel.values import device_input
 from dra_operator.errors import CelCompileError, CelError, CelRuntimeError, CelUnsupported
 from dra_operator.features import Features
 from dra_operator.model import ResourceSlice, from_object, to_object
@@ -22,6 +24,8 @@ from dra_operator.model import ResourceSlice, from_object, to_object
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dra_operator.cel.checks import Checked
+    from dra_operator.cel.counted import Counted
     from dra_operator.cel.environment import Environment
     from dra_operator.model import DeviceAttribute
 
@@ -60,9 +64,9 @@ class Ours:
         except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
             return _failure(error)
         if device := question.get("device"):
-            said |= _evaluated(evaluate, self._slice(device))
+            said |= evaluate(self._slice(device))
         if devices := question.get("devices"):
-            said["results"] = [_evaluated(evaluate, self._slice(each)) for each in devices]
+            said["results"] = [evaluate(self._slice(each)) for each in devices]
         return said
 
     def _compiled(self, question: Json) -> tuple[Callable[[ResourceSlice], Json], Json]:
@@ -77,12 +81,19 @@ class Ours:
         expression = question["expression"]
         if question.get("derived"):
             derivation = compiler.compile_derived(expression, features)
-            return lambda slice_: {
-                "attribute": _attribute(derivation.attribute(slice_, slice_.spec.devices[0]))
-            }, _static(expression, environment)
-        selector = compiler.compile(expression, features)
-        return lambda slice_: {"match": selector.matches(slice_, slice_.spec.devices[0])}, _static(
-            expression, environment
+        else:
+            selector = compiler.compile(expression, features)
+        checked = check(expression, parse(expression), environment)
+        counting = counted(checked, environment)
+
+        def evaluate(slice_: ResourceSlice) -> Json:
+            device = slice_.spec.devices[0]
+            if question.get("derived"):
+                return {"attribute": _attribute(derivation.attribute(slice_, device))}
+            return {"match": selector.matches(slice_, device)}
+
+        return lambda slice_: _evaluated(evaluate, slice_) | _cost(counting, slice_), _static(
+            checked, environment
         )
 
     def _slice(self, device: Json) -> ResourceSlice:
@@ -92,10 +103,18 @@ class Ours:
         return found[1]
 
 
-def _static(expression: str, environment: Environment) -> Json:
+def _static(checked: Checked, environment: Environment) -> Json:
     """What is known without a device: the type and the estimated cost."""
-    checked = check(expression, parse(expression), environment)
     return {"outcome": "ok", "outputType": str(checked.kind), "maxCost": estimate(checked, environment).max}
+
+
+def _cost(counting: Counted, slice_: ResourceSlice) -> Json:
+    """What an evaluation costs; nothing where upstream does not come to it, or our engine cannot tell."""
+    device = device_input(slice_.spec.driver, slice_.spec.devices[0])
+    try:
+        return {} if device.fault else {"actualCost": counting.measure(device)[1]}
+    except CelUnsupported:
+        return {}
 
 
 def _evaluated(evaluate: Callable[[ResourceSlice], Json], slice_: ResourceSlice) -> Json:

@@ -51,9 +51,11 @@ def compile_program(expression: str, environment: Environment) -> Program:
 def compile_selector(expression: str, environment: Environment) -> tuple[Program, Generated | None]:
     """The same, and the fast way if there is one; raises what `compile_program` does."""
     try:
-        node = parse(expression, environment.macros)
-        check_selector(expression, node, environment)
-        return plan(node, environment.functions), generate(node, environment.functions)
+        checked = check_selector(expression, parse(expression, environment.macros), environment)
+        program = plan(checked, environment.functions)
+        if program.counted is not None:
+            return program, None
+        return program, generate(checked.node, environment.functions)
     except RecursionError as error:
         raise unsupported("so deep a nesting") from error
 

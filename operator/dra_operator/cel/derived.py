@@ -95,9 +95,8 @@ def compile_derived(expression: str, environment: Environment) -> Program:
         CelUnsupported: it may be valid, but this engine cannot evaluate it.
     """
     try:
-        node = parse(expression, environment.macros)
-        check_derived(expression, node, environment)
-        return plan(node, environment.functions)
+        checked = check_derived(expression, parse(expression, environment.macros), environment)
+        return plan(checked, environment.functions)
     except RecursionError as error:
         raise unsupported("so deep a nesting") from error
 

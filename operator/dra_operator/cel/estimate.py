@@ -54,7 +54,7 @@ def estimate(expression: str | Checked, environment: Environment) -> Cost:
             if isinstance(expression, Checked)
             else check(expression, parse(expression, environment.macros), environment)
         )
-        return _Estimator().cost(expand.expand(checked))
+        return Estimator().cost(expand.expand(checked))
     except RecursionError as error:
         raise unsupported("so deep a nesting") from error
 
@@ -67,7 +67,7 @@ def is_too_complex(*costs: Cost) -> bool:
 # ------------------------------------------------------------------ paths and declared sizes
 
 
-class _Path(NamedTuple):
+class Path(NamedTuple):
     """Where a value comes from: a variable, then field names, `@items`, `@keys` or `@values`.
 
     Upstream's is a slice of Go: paths that continue the same one share their cells, and the later one overwrites the earlier.
@@ -78,17 +78,19 @@ class _Path(NamedTuple):
     length: int
 
     def names(self) -> list[str]:
+        """The steps."""
         return self.cells[: self.length]
 
-    def followed_by(self, name: str) -> _Path:
+    def followed_by(self, name: str) -> Path:
+        """The path one step further."""
         if self.length < len(self.cells):
             self.cells[self.length] = name
-            return _Path(self.cells, self.length + 1)
+            return Path(self.cells, self.length + 1)
         room = max(1, 2 * self.length)
-        return _Path([*self.cells, name, *[""] * (room - self.length - 1)], self.length + 1)
+        return Path([*self.cells, name, *[""] * (room - self.length - 1)], self.length + 1)
 
 
-_NOWHERE: Final = _Path([], 0)
+NOWHERE: Final = Path([], 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,17 +175,17 @@ class _Members(NamedTuple):
 class _Variable(NamedTuple):
     """What is known of a variable."""
 
-    path: _Path
+    path: Path
     size: Range | None
     members: _Members | None
 
 
-class _Estimator:
-    """Estimates one expression."""
+class Estimator:
+    """Estimates one expression, as upstream does; `bound.py` refines it."""
 
     def __init__(self) -> None:
         self._costs: dict[Expanded, Cost] = {}
-        self._paths: dict[Expanded, _Path] = {}
+        self._paths: dict[Expanded, Path] = {}
         self._sizes: dict[Expanded, Range] = {}
         self._members: dict[Expanded, _Members] = {}
         self._variables: dict[str, list[_Variable]] = {}
@@ -205,7 +207,7 @@ class _Estimator:
 
     def _name(self, node: expand.Name) -> Cost:
         variable = self._variable(node)
-        self._paths[node] = variable.path if variable is not None else _Path([node.name], 1)
+        self._paths[node] = variable.path if variable is not None else Path([node.name], 1)
         return ONE
 
     def _field(self, node: expand.Field) -> Cost:
@@ -214,7 +216,7 @@ class _Estimator:
             return cost
         if node.operand.kind.name in _STRUCTURES:
             cost = cost.plus(ONE)
-        self._paths[node] = self._path(node.operand).followed_by(node.field)
+        self._paths[node] = self._step(node.operand, node.field)
         return cost
 
     def _invocation(self, node: expand.Invocation) -> Cost:
@@ -242,7 +244,7 @@ class _Estimator:
             members = self._members_of(container)
             size = members.values if members is not None else None
             step = "@items" if params[0].name == "list" else "@values"
-            self._paths[node] = self._path(container).followed_by(step)
+            self._paths[node] = self._step(container, step)
         return self._size(node) if size is None else size
 
     def _dyn(self, node: expand.Invocation, argument: Expanded) -> Cost:
@@ -265,8 +267,13 @@ class _Estimator:
             return self._choice(node, args, costs)
         if node.function == "_+_" and params[0].name in {"string", "bytes", "list"}:
             self._joined(node)
-        found = estimate_call(node.function, params, target, args)
+        found = self._price(node.function, params, target, args)
         return Estimate(found.cost.plus(*costs), found.size)
+
+    def _price(
+        self, function: str, params: tuple[Kind, ...], target: Seen | None, args: list[Seen]
+    ) -> Estimate:
+        return estimate_call(function, params, target, args)
 
     def _choice(self, node: expand.Invocation, args: list[Seen], costs: list[Cost]) -> Estimate:
         then, otherwise = (self._members_of(argument) for argument in node.args[1:])
@@ -342,7 +349,7 @@ class _Estimator:
         is_key = role == "key" or (role == "single" and not is_list)
         size = None if members is None else members.keys if is_key else members.values
         step = ("@indices" if is_list else "@keys") if is_key else ("@items" if is_list else "@values")
-        return _Variable(self._path(range_).followed_by(step), size, None)
+        return _Variable(self._step(range_, step), size, None)
 
     # what is known of values
 
@@ -356,9 +363,13 @@ class _Estimator:
         known = self._variables.get(node.name) if isinstance(node, expand.Name) else None
         return known[-1] if known else None
 
-    def _path(self, node: Expanded) -> _Path:
+    def _path(self, node: Expanded) -> Path:
         variable = self._variable(node)
-        return variable.path if variable is not None else self._paths.get(node, _NOWHERE)
+        return variable.path if variable is not None else self._paths.get(node, NOWHERE)
+
+    def _step(self, node: Expanded, name: str) -> Path:
+        """Where a value that another holds comes from."""
+        return self._path(node).followed_by(name)
 
     def _seen(self, node: Expanded) -> Seen:
         path = self._path(node).names()

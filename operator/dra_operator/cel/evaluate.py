@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeGuard
 from dra_operator.errors import CelCompileError, CelRuntimeError
 
 from . import syntax
+from .bound import bound
+from .counted import count
 from .environment import DECLARED_TYPES, NULL_VALUE, type_identifier
+from .expand import expand
 from .functions import KEYS, in_set, invalid_key, item, set_of
 from .parser import unsupported
 from .patterns import PATTERNS
@@ -30,6 +33,7 @@ from .running import (
     truth,
 )
 from .syntax import dotted
+from .units import LIMIT
 from .values import (
     NONE,
     DeviceInput,
@@ -44,6 +48,8 @@ from .values import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from .checks import Checked
+    from .counted import Counted
     from .meter import Meter
     from .registry import Table
     from .running import Run
@@ -65,11 +71,19 @@ _PURE: Final = frozenset({"quantity", "semver"})
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """An expression, ready to run."""
+    """An expression, ready to run.
+
+    Attributes:
+        run: the closure that evaluates it.
+        slots: variables that it needs room for.
+        size: its nodes.
+        counted: evaluates it, too, where an evaluation might cost more than upstream allows; it must be counted then.
+    """
 
     run: Run
     slots: int
     size: int
+    counted: Counted | None = None
 
     def evaluate(self, device: DeviceInput, meter: Meter) -> Any:
         """The result on a device; the work is the meter's to count, whatever comes of it.
@@ -82,7 +96,7 @@ class Program:
             raise CelRuntimeError(device.fault)
         frame = Frame(device, [None] * self.slots, self.size)
         try:
-            return self.run(frame)
+            return self.run(frame) if self.counted is None else self.counted.evaluate(frame)
         except CelRuntimeError as error:
             raise CelRuntimeError(shortened(str(error))) from error
         except RecursionError as error:
@@ -93,15 +107,17 @@ class Program:
             meter.spend(frame.spent)
 
 
-def plan(node: Node, functions: Table) -> Program:
-    """Compile a checked syntax tree.
+def plan(checked: Checked, functions: Table) -> Program:
+    """Compile a checked syntax tree. Whether it must be counted is known beforehand for nearly all that people write.
 
     Raises:
         CelCompileError: a conversion of a constant fails.
         CelUnsupported: the tree is nested too deeply.
     """
-    planner = _Planner(functions)
-    return Program(planner.plan(node, {}), planner.slots, _size(node))
+    planner, expanded = _Planner(functions), expand(checked)
+    run = planner.plan(checked.node, {})
+    counted = count(expanded, functions) if bound(expanded) > LIMIT else None
+    return Program(run, planner.slots, _size(checked.node), counted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,11 +345,15 @@ class _Planner:
 
 
 def _size(node: Node) -> int:
-    """Number of nodes in a tree."""
+    """Number of nodes in a tree. A list of constants counts as one: it is made beforehand."""
     count, waiting = 0, [node]
     while waiting:
         current = waiting.pop()
         count += 1
+        if isinstance(current, syntax.ListLiteral) and all(
+            isinstance(item, syntax.Literal) for item in current.items
+        ):
+            continue
         for name in current.__slots__:
             waiting += _nodes(getattr(current, name))
     return count

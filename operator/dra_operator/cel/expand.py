@@ -120,6 +120,21 @@ Expanded: TypeAlias = Constant | Name | Field | Invocation | Items | Entries | L
 _NOTHING: Final = list_of(DYN)
 
 
+def parts(node: Expanded) -> list[Expanded]:
+    """The nodes directly below a node."""
+    if isinstance(node, Field):
+        return [node.operand]
+    if isinstance(node, Invocation):
+        return [*node.args] if node.target is None else [node.target, *node.args]
+    if isinstance(node, Items):
+        return [*node.items]
+    if isinstance(node, Entries):
+        return [part for entry in node.entries for part in entry]
+    if isinstance(node, Loop):
+        return [node.range, node.start, node.condition, node.step, node.result]
+    return []
+
+
 def _invocation(function: str, kind: Kind, params: Params, *args: Expanded) -> Invocation:
     return Invocation(function, None, args, (params,), kind)
 
@@ -161,10 +176,14 @@ class _Expander:
         return self._rules[type(node)](node)
 
     def _ident(self, node: syntax.Ident) -> Expanded:
-        kind = self._kinds[node]
-        return Name(node.name.removeprefix("."), kind, is_type=kind.name == "type")
+        return self._named(node.name, self._kinds[node])
+
+    def _named(self, name: str, kind: Kind) -> Name:
+        return Name(name.removeprefix("."), kind, is_type=kind.name == "type")
 
     def _select(self, node: syntax.Select) -> Expanded:
+        if node.operand not in self._kinds:
+            return self._named(syntax.dotted(node), self._kinds[node])
         operand, kind = self.expand(node.operand), self._kinds[node]
         if not node.optional:
             return Field(operand, node.field, kind)

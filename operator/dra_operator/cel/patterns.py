@@ -14,7 +14,7 @@ import re2
 
 from dra_operator.errors import CelError, CelRuntimeError, CelUnsupported
 
-from .cost import linear
+from .cost import capped, linear
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,7 +93,7 @@ class Patterns:
         if isinstance(found, CelError):
             return units
         size: int = found.programsize
-        return units + len(text) * min(size, _SPREAD * len(text)) // _THREADS
+        return capped(units + len(text) * min(size, _SPREAD * len(text)) // _THREADS)
 
     def _look(self, pattern: str) -> Any:
         found = self._known.get(pattern)

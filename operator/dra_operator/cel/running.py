@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     Run = Callable[["Frame"], Any]
     _Chosen = tuple[Callable[..., Any], Callable[..., int] | None]
 
-BUDGET: Final = 500_000
-"""Work that an expression may do on one device: its nodes, those of comprehensions' bodies as often as they run, and what large values cost
-(`cost.py`). Upstream stops at 1,000,000 units of a finer measure (alloc L-8); below this budget it never does, above we do not know, and
-say so. A fifth of a second at most, and some 30 MB."""
+BUDGET: Final = 4_000_000
+"""Work that an expression may do on one device: the nodes of its tree, those of comprehensions' bodies as often as they run, and what large
+values cost (`cost.py`). Half a second to a second at most, and some 100 MB. It bounds time and memory where upstream's units do not: what
+upstream finishes within its limit of 1,000,000 units (alloc L-8) rarely takes more than twice as many of ours (docs/decisions)."""
 
 CUT: Final = 1024
 """Characters of an error that are kept: its text may hold any value that the expression has built, and each device has its own."""
@@ -58,7 +58,7 @@ class Frame:
         """Count work.
 
         Raises:
-            CelUnsupported: there is so much of it that upstream may have given up.
+            CelUnsupported: there is so much of it that it would keep others waiting, or take too much memory.
         """
         self.spent += work
         if self.spent > BUDGET:

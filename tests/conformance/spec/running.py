@@ -116,8 +116,9 @@ def difference(case: Case) -> str:
     environment = mixed()
     try:
         node = parse(case.expression)
-        kind = check(case.expression, node, environment).kind
-        value = typed(plan(node, environment.functions).evaluate(DEVICE, Meter())) if not case.kind else None
+        checked = check(case.expression, node, environment)
+        program = plan(checked, environment.functions)
+        value = typed(program.evaluate(DEVICE, Meter())) if not case.kind else None
     except CelUnsupported as error:
         return str(error)
     except CelError as error:
@@ -125,7 +126,7 @@ def difference(case: Case) -> str:
     if case.fails:
         return f"should fail, gives {value}"
     if case.kind:
-        return "" if str(kind) == case.kind else f"type {kind}, not {case.kind}"
+        return "" if str(checked.kind) == case.kind else f"type {checked.kind}, not {case.kind}"
     return "" if _same(value, case.value) else f"gives {value}, not {case.value}"
 
 

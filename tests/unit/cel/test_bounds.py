@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from dra_operator.cel import default_compiler
+from dra_operator.cel.counted import WORK
 from dra_operator.cel.patterns import KEPT, Patterns
 from dra_operator.cel.running import BUDGET, CUT
+from dra_operator.cel.units import LIMIT
 from dra_operator.errors import (
     CelCompileError,
     CelError,
@@ -45,21 +47,14 @@ def twice(times: int, start: str, form: str) -> str:
 
 
 TOO_MUCH = {
-    "loops": nested(7, "true"),
-    "failures": nested(6, f"{ATTRIBUTES}.nope == 1 || true"),
     "lists that hold one another": f"cel.bind(q, {twice(30, '[1]', '[dyn(@), dyn(@)]')}, q == q)",
     "membership": f"cel.bind(q, {twice(30, '[1]', '[dyn(@), dyn(@)]')}, q in [q, q])",
-    "long texts compared": f"cel.bind(s, {doubled(6)}, {nested(3, 's == s.lowerAscii()')})",
-    "long texts made": f"cel.bind(s, {doubled(6)}, {DIGITS}.map(a, {DIGITS}.map(b, s + string(a) + string(b))).size() > 0)",
-    "long texts joined": f"cel.bind(s, {doubled(4)}, {nested(2, '[s, s].join(s).size() > a')})",
-    "long texts split": f"cel.bind(s, {doubled(4)}, {nested(2, 's.split(string(a)).size() >= 1')})",
-    "texts replaced": f"cel.bind(s, {doubled(3)}, {nested(2, 's.replace(string(a), s).size() > b')})",
+    "texts replaced": f"cel.bind(s, {doubled(6)}, s.replace('a', s).size() > 0)",
     "searches from the end": f'cel.bind(s, {doubled(4)}, s.lastIndexOf("b" + s) == -1)',
-    "searches": f"cel.bind(s, {doubled(4)}, {nested(2, '!s.contains(string(a) + s)')})",
     "patterns": nested(3, '"a".matches("(x{1,900})" + string(100 * a + 10 * b + c)) || true'),
     "large patterns": nested(2, f'"a".matches("{"(x{1,900}y)" * 150}" + string(10 * a + b)) || true'),
     "slow patterns": f'cel.bind(s, {doubled(4)}, s.matches("(a|b)*a(a|b){{900}}c"))',
-    "matches": f'cel.bind(s, {doubled(4)}, s.findAll("a").size() > 0)',
+    "matches": f'cel.bind(s, {doubled(6)}, s.findAll("a").size() > 0)',
     "quantities": nested(5, 'quantity(string(a * 1000 + b)) != quantity("1")'),
     "versions": nested(5, 'semver(string(a * 1000 + b) + ".0.0") != semver("1.0.0")'),
     "addresses": f"cel.bind(s, {doubled(4)}, isIP(s) || isCIDR(s))",
@@ -68,18 +63,50 @@ TOO_MUCH = {
     "formats": f"cel.bind(s, {doubled(4)}, format.uri().validate(s).hasValue())",
     "durations": f"cel.bind(s, {doubled(4, '1s' * 2500)}, duration(s) > duration('1s'))",
     "lists": f"cel.bind(f, {twice(10, '[1, 2, 3, 4, 5, 6, 7, 8]', '@ + @')}, {nested(3, '(f + f).size() > a')})",
+    "loops that are free upstream": nested(
+        5, f"{DIGITS}.filter(x, {DIGITS}.exists_one(y, false)).size() == 0"
+    ),
 }
 
 
 @pytest.mark.parametrize("name", TOO_MUCH)
-def test_work_on_one_device_ends_at_the_budget_whatever_it_is_made_of(name: str) -> None:
+def test_work_on_one_device_ends_at_the_budget_where_upstream_would_go_on(name: str) -> None:
     compiler, slice_ = default_compiler(), slice_of(GPU)
     selector = compiler.compile(TOO_MUCH[name], DEFAULT_1_37)
-    compiler.answers.inputs(slice_)  # converting devices is other work
     before = compiler.meter.spent
     with pytest.raises(CelUnsupported, match=r"too much work|too large|so large"):
         selector.matches(slice_, slice_.spec.devices[0])
-    assert compiler.meter.spent - before <= BUDGET
+    assert compiler.meter.spent - before <= BUDGET + WORK * LIMIT
+
+
+TOO_EXPENSIVE = {
+    "loops": nested(7, "true"),
+    "failures": nested(6, f"{ATTRIBUTES}.nope == 1 || true"),
+    "long texts compared": f"cel.bind(s, {doubled(6)}, {nested(3, 's == s.lowerAscii()')})",
+    "long texts made": f"cel.bind(s, {doubled(6)}, {DIGITS}.map(a, {DIGITS}.map(b, s + string(a) + string(b))).size() > 0)",
+    "long texts joined": f"cel.bind(s, {doubled(4)}, {nested(2, '[s, s].join(s).size() > a')})",
+    "long texts split": f"cel.bind(s, {doubled(4)}, {nested(2, 's.split(string(a)).size() >= 1')})",
+    "searches": f"cel.bind(s, {doubled(4)}, {nested(2, '!s.contains(string(a) + s)')})",
+    "what decides anyway": f"{nested(7, 'true')} || true",
+}
+
+
+@pytest.mark.parametrize("name", TOO_EXPENSIVE)
+def test_an_evaluation_ends_at_upstreams_limit_whatever_it_is_made_of(name: str) -> None:
+    compiler, slice_ = default_compiler(), slice_of(GPU)
+    selector = compiler.compile(TOO_EXPENSIVE[name], DEFAULT_1_37)
+    before = compiler.meter.spent
+    with pytest.raises(CelRuntimeError, match=r"^operation cancelled: actual cost limit exceeded$"):
+        selector.matches(slice_, slice_.spec.devices[0])
+    assert compiler.meter.spent - before <= BUDGET + WORK * LIMIT
+
+
+@pytest.mark.parametrize(
+    "expression", [nested(4, "a + b + c + d < 100"), nested(5, f"{ATTRIBUTES}.index < 100")]
+)
+def test_what_upstream_finishes_is_finished(expression: str) -> None:
+    slice_ = slice_of(GPU)
+    assert default_compiler().compile(expression, DEFAULT_1_37).matches(slice_, slice_.spec.devices[0])
 
 
 @pytest.mark.parametrize(
@@ -164,10 +191,10 @@ def test_compiled_expressions_are_kept_by_their_length() -> None:
 
 def test_a_decision_ends_with_its_allowance_and_the_next_goes_on() -> None:
     compiler, slice_ = default_compiler(), slice_of(*[GPU] * 20)
-    selector = compiler.compile(nested(4, "true"), DEFAULT_1_37)
+    selector = compiler.compile(nested(4, "a < 100"), DEFAULT_1_37)
     done: list[int] = []
     for _ in range(20):
-        compiler.meter.allow(4 * BUDGET // 10)
+        compiler.meter.allow(BUDGET // 20)
         try:
             for number, device in enumerate(slice_.spec.devices):
                 selector.matches(slice_, device)

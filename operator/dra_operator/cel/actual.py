@@ -1,0 +1,195 @@
+"""What calls really cost in upstream's units, by the values that they are given: the counterpart of `prices.py`, for evaluations that are counted.
+
+The facts are upstream's (cel-go, interpreter/runtimecost.go and ext/; Kubernetes, apiserver/pkg/cel/library/cost.go). A call whose overload
+is chosen only at run time is cheap there: it has no identifier by which its price could be found. Failures are arguments like others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from dra_operator.quantity import Quantity
+
+from .units import LIST, MOST, PATTERN, TRAVERSAL, scaled
+from .values import Computed, DomainMap, Optional, from_key
+from .versions import Semver
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .kinds import Kind
+
+Price: TypeAlias = "Callable[[list[Any], Any], int]"
+"""The units for arguments (the target of a method first) and result."""
+
+_TEXT: Final = frozenset({"string", "bytes"})
+_PLAIN: Final = frozenset({Quantity, Computed, Semver})
+"""Types that Kubernetes compares for one unit."""
+
+
+def price(function: str, params: tuple[Kind, ...] | None) -> Price | None:
+    """The price of a function, or None for one unit.
+
+    Args:
+        function: its full name.
+        params: the parameters of the one overload that fits; None when there are several.
+    """
+    rule = _BY_NAME.get(function)
+    if rule is not None:
+        return rule
+    by_overload = _BY_OVERLOAD.get(function)
+    return by_overload(params) if by_overload is not None and params is not None else None
+
+
+def size_of(value: Any) -> int:
+    """What `size()` gives, and 1 for what has no size."""
+    return len(value) if type(value) in _SIZED else 1
+
+
+_SIZED: Final = frozenset({str, bytes, tuple, dict, DomainMap})
+
+
+def _inner_size(value: Any) -> int:
+    """The same, and for optionals the size of what they hold."""
+    return _inner_size(value.value) if isinstance(value, Optional) and value.present else size_of(value)
+
+
+def _traversal(value: Any) -> int:
+    """What walking over everything inside costs."""
+    kind = type(value)
+    if kind is str or kind is bytes:
+        return int(float(len(value.encode() if kind is str else value)) * TRAVERSAL)
+    if kind is tuple:
+        return sum(map(_traversal, value))
+    if kind is dict or kind is DomainMap:
+        return sum(_traversal(from_key(key)) + _traversal(member) for key, member in value.items())
+    return 1
+
+
+def _walked(number: int, times: int = 1) -> Price:
+    """One argument is walked over."""
+    factor = times * TRAVERSAL
+    return lambda args, _: scaled(size_of(args[number]), factor)
+
+
+# ------------------------------------------------------------------ by name
+
+
+def _smaller(args: list[Any], _: Any) -> int:
+    return scaled(min(_inner_size(args[0]), _inner_size(args[1])), TRAVERSAL)
+
+
+def _equal(args: list[Any], result: Any) -> int:
+    return 1 if type(args[0]) in _PLAIN else _smaller(args, result)
+
+
+def _search(text: int, pattern: int) -> int:
+    return scaled(text + 1, TRAVERSAL) * scaled(pattern, PATTERN)
+
+
+def _find(args: list[Any], _: Any) -> int:
+    return _search(size_of(args[0]), size_of(args[1]))
+
+
+def _first_traversed(args: list[Any], _: Any) -> int:
+    return _traversal(args[0])
+
+
+_BY_NAME: Final[dict[str, Price]] = {
+    "_==_": _equal,
+    "_!=_": _smaller,
+    **dict.fromkeys(
+        ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf", "includes"), _first_traversed
+    ),
+    **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), _walked(0)),
+    "replace": _walked(0, 2),
+    "split": _walked(0, 2),
+    "join": lambda _, result: scaled(size_of(result), 2 * TRAVERSAL),
+    "find": _find,
+    "findAll": _find,
+    **dict.fromkeys(("quantity", "isQuantity", "semver", "isSemver"), _walked(0)),
+}
+
+# ------------------------------------------------------------------ by overload
+
+
+def _when_text(then: Price) -> Callable[[tuple[Kind, ...]], Price | None]:
+    """A price for strings and bytes; others cost a unit."""
+    return lambda params: then if params[0].name in _TEXT else None
+
+
+def _sum(args: list[Any], _: Any) -> int:
+    return scaled(_inner_size(args[0]) + _inner_size(args[1]), TRAVERSAL)
+
+
+def _matches(args: list[Any], _: Any) -> int:
+    return _search(_inner_size(args[0]), _inner_size(args[1]))
+
+
+def _contains(args: list[Any], _: Any) -> int:
+    return scaled(_inner_size(args[0]), TRAVERSAL) * scaled(_inner_size(args[1]), TRAVERSAL)
+
+
+def _always(then: Price) -> Callable[[tuple[Kind, ...]], Price | None]:
+    return lambda _: then
+
+
+def _conversion(wanted: str) -> Callable[[tuple[Kind, ...]], Price | None]:
+    return lambda params: _walked(0) if params[0].name == wanted else None
+
+
+def _in(params: tuple[Kind, ...]) -> Price | None:
+    return (lambda args, _: _inner_size(args[1])) if params[1].name == "list" else None
+
+
+def _made_list(factor: float, size: int) -> int:
+    return min(int(float(size) * (factor if factor >= 0 else 1.0)) + 1 + LIST, MOST)
+
+
+def _output(_: list[Any], result: Any) -> int:
+    return _made_list(1, size_of(result))
+
+
+def _flatten(args: list[Any], _: Any) -> int:
+    return _made_list(float(args[1]) if len(args) > 1 and type(args[1]) is int else 1.0, size_of(args[0]))
+
+
+def _compared(number: int) -> Price:
+    """Each element is compared with each other one."""
+
+    def units(args: list[Any], _: Any) -> int:
+        items = args[number]
+        is_text = type(items) is tuple and len(items) > 0 and type(items[0]) in {str, bytes}
+        size = size_of(items)
+        return _made_list(2 + TRAVERSAL if is_text else 2, min(size * size, MOST))
+
+    return units
+
+
+def _sets(factor: int) -> Price:
+    return lambda args, _: min(1 + size_of(args[0]) * size_of(args[1]) * factor, MOST)
+
+
+_BY_OVERLOAD: Final[dict[str, Callable[[tuple[Kind, ...]], Price | None]]] = {
+    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), _when_text(_smaller)),
+    "_+_": _when_text(_sum),
+    "@in": _in,
+    "startsWith": _always(lambda args, _: scaled(_inner_size(args[1]), TRAVERSAL)),
+    "endsWith": _always(lambda args, _: scaled(_inner_size(args[1]), TRAVERSAL)),
+    "matches": _always(_matches),
+    "contains": _always(_contains),
+    "bytes": _conversion("string"),
+    "string": _conversion("bytes"),
+    "strings.quote": _always(_walked(0)),
+    "format": _always(_walked(0)),
+    "slice": _always(_output),
+    "flatten": _always(_flatten),
+    "lists.range": _always(_output),
+    "reverse": _always(_output),
+    "distinct": _always(_compared(0)),
+    "sort": _always(_compared(0)),
+    "@sortByAssociatedKeys": _always(_compared(1)),
+    "sets.contains": _always(_sets(1)),
+    "sets.intersects": _always(_sets(1)),
+    "sets.equivalent": _always(_sets(2)),
+}
