@@ -139,6 +139,9 @@ KNOWN = {
     'device.attributes.map(i, i).exists(j, j == "a")': 622,
     'device.attributes.map(i, device.attributes[i].map(k, k + i)).exists(j, j.exists(l, l == "aaa"))': 31_790,
     '"é😀" == device.driver': 3,
+    "google.protobuf.NullValue.NULL_VALUE == 1": 2,
+    "dyn(1) == google.protobuf.Duration": 3,
+    "net.IP == net.CIDR": 1844674407370955266,
 }
 
 
