@@ -81,3 +81,15 @@ def test_constants_that_no_container_is_indexed_by_do_not_compile(expression: st
 def test_conversions_of_constants_behind_dyn_are_computed_at_once(expression: str) -> None:
     with pytest.raises(CelCompileError, match="program instantiation failed"):
         matches(expression)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["optional.none().value() - dyn(1)", "[][0] + [][0]", "-optional.none().value()", "[][0] * dyn(1)"],
+)
+def test_an_open_type_becomes_that_of_the_first_overload_that_fits(expression: str) -> None:
+    """Upstream's first ones are of doubles and bytes, which are no attributes."""
+    with pytest.raises(
+        CelCompileError, match=r"must evaluate to bool or the unknown type, not (double|bytes)"
+    ):
+        matches(expression)
