@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from dra_operator.quantity import Quantity
 
 from .units import LIST, MOST, PATTERN, TRAVERSAL, scaled
-from .values import Computed, DomainMap, Optional, from_key
+from .values import Computed, DomainMap, Duration, Optional, Timestamp, UInt, from_key, go_name
 from .versions import Semver
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from .checks import Checked
     from .kinds import Kind
 
 Price: TypeAlias = "Callable[[list[Any], Any], int]"
@@ -25,6 +26,10 @@ Price: TypeAlias = "Callable[[list[Any], Any], int]"
 _TEXT: Final = frozenset({"string", "bytes"})
 _PLAIN: Final = frozenset({Quantity, Computed, Semver})
 """Types that Kubernetes compares for one unit."""
+
+
+class Crashed(Exception):
+    """Upstream loses its way counting a call: the evaluation ends there, whatever would have absorbed a failure."""
 
 
 def price(function: str, params: tuple[Kind, ...] | None) -> Price | None:
@@ -151,7 +156,20 @@ def _output(_: list[Any], result: Any) -> int:
 
 
 def _flatten(args: list[Any], _: Any) -> int:
-    return _made_list(float(args[1]) if len(args) > 1 and type(args[1]) is int else 1.0, size_of(args[0]))
+    depth = args[1] if len(args) > 1 else 1
+    if type(depth) is not int:
+        raise Crashed(f"interface conversion: ref.Val is {go_name(depth)}, not types.Int")
+    return _made_list(float(depth), size_of(args[0]))
+
+
+def _no_list(value: Any) -> Crashed:
+    """Go says what the value cannot do that lists can: the first of it by name."""
+    missing = "Contains" if type(value) in _ADDED else "Add"
+    return Crashed(f"interface conversion: {go_name(value)} is not traits.Lister: missing method {missing}")
+
+
+_ADDED: Final = frozenset({str, bytes, int, UInt, float, Duration, Timestamp})
+"""What can be added to."""
 
 
 def _compared(number: int) -> Price:
@@ -159,7 +177,9 @@ def _compared(number: int) -> Price:
 
     def units(args: list[Any], _: Any) -> int:
         items = args[number]
-        is_text = type(items) is tuple and len(items) > 0 and type(items[0]) in {str, bytes}
+        if type(items) is not tuple:
+            raise _no_list(items)
+        is_text = len(items) > 0 and type(items[0]) in {str, bytes}
         size = size_of(items)
         return _made_list(2 + TRAVERSAL if is_text else 2, min(size * size, MOST))
 
@@ -169,6 +189,20 @@ def _compared(number: int) -> Price:
 def _sets(factor: int) -> Price:
     return lambda args, _: min(1 + size_of(args[0]) * size_of(args[1]) * factor, MOST)
 
+
+def can_crash(checked: Checked) -> bool:
+    """Whether an expression has calls whose counting goes wrong upstream where an argument fails or is of another type."""
+    return any(
+        len(overloads) == 1
+        and (
+            overloads[0].name in _CRASHING
+            or (overloads[0].name == "flatten" and len(overloads[0].params) > 1)
+        )
+        for overloads in checked.calls.values()
+    )
+
+
+_CRASHING: Final = frozenset({"distinct", "sort", "@sortByAssociatedKeys"})
 
 _BY_OVERLOAD: Final[dict[str, Callable[[tuple[Kind, ...]], Price | None]]] = {
     **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), _when_text(_smaller)),

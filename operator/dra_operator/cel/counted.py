@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 from dra_operator.errors import CelRuntimeError
 
 from . import expand
-from .actual import price
+from .actual import Crashed, price
 from .checks import Checked, check
 from .environment import NULL_VALUE
 from .functions import set_of
 from .parser import parse, unsupported
-from .running import Dispatch, Frame
+from .running import Dispatch, Frame, candidates
 from .steps import (
     UNSET,
     Attribute,
@@ -107,6 +107,8 @@ class Counted:
             result = self.run(tally)
         except Exceeded:
             raise CelRuntimeError(EXCEEDED) from None
+        except Crashed as error:
+            raise CelRuntimeError(f"internal error: {error}") from None
         except RecursionError as error:
             raise unsupported("so deep a nesting") from error
         if isinstance(result, CelRuntimeError):
@@ -264,9 +266,9 @@ class _Planner:
         )
 
     def _applied(self, node: expand.Invocation) -> Callable[[Tally, list[Any]], Any]:
-        dispatch = Dispatch(
-            node.function, self._functions.of(node.function, method=node.target is not None), ()
-        )
+        overloads = self._functions.of(node.function, method=node.target is not None)
+        fitting = tuple(overload for overload in overloads if overload.params in node.params)
+        dispatch = Dispatch(node.function, candidates(node.function, overloads, fitting), ())
         apply = dispatch.apply
         return lambda tally, values: apply(tally.frame, values)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeGuard
 from dra_operator.errors import CelCompileError, CelRuntimeError
 
 from . import syntax
+from .actual import can_crash
 from .bound import bound
 from .counted import count
 from .environment import DECLARED_TYPES, NULL_VALUE, type_identifier
@@ -22,6 +23,7 @@ from .patterns import PATTERNS
 from .running import (
     Dispatch,
     Frame,
+    candidates,
     field_of,
     insert,
     is_present,
@@ -114,9 +116,10 @@ def plan(checked: Checked, functions: Table) -> Program:
         CelCompileError: a conversion of a constant fails.
         CelUnsupported: the tree is nested too deeply.
     """
-    planner, expanded = _Planner(functions), expand(checked)
+    planner, expanded = _Planner(functions, checked), expand(checked)
     run = planner.plan(checked.node, {})
-    counted = count(expanded, functions) if bound(expanded) > LIMIT else None
+    is_counted = bound(expanded) > LIMIT or can_crash(checked)
+    counted = count(expanded, functions) if is_counted else None
     return Program(run, planner.slots, _size(checked.node), counted)
 
 
@@ -138,9 +141,10 @@ class _Constant:
 class _Planner:
     """Compiles one expression."""
 
-    def __init__(self, functions: Table) -> None:
+    def __init__(self, functions: Table, checked: Checked) -> None:
         self.slots = 0
         self._functions = functions
+        self._calls = checked.calls
         self._rules: dict[type, Callable[[Any, Slots], Run]] = {
             syntax.Literal: lambda node, _: _Constant(node.value),
             syntax.Ident: self._ident,
@@ -215,7 +219,8 @@ class _Planner:
             if known is not None:
                 return _in_constant(arguments[0], known)
         _check_pattern(name, arguments)
-        run = Dispatch(name, self._functions.of(name, method=target is not None), arguments)
+        overloads = self._functions.of(name, method=target is not None)
+        run = Dispatch(name, candidates(name, overloads, self._calls.get(node, ())), arguments)
         return _folded(name, run) or run.specialised()
 
     def _lazy(self, node: syntax.Call, scope: Slots) -> Run:

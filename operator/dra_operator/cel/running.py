@@ -151,6 +151,25 @@ _RECEIVERS: Final = frozenset({"string", "google.protobuf.Duration", "google.pro
 """Types that cel-go asks itself whether they have a function, and that do not say which."""
 
 
+_ONE_IMPLEMENTATION: Final = frozenset({"dyn", "matches", "size", "type"})
+
+
+def candidates(
+    name: str, overloads: tuple[Overload, ...], fitting: tuple[Overload, ...]
+) -> tuple[Overload, ...]:
+    """The overloads that a call chooses from when it runs: the one that the checker found, or all if there are several.
+
+    Operators and a few functions have one implementation for all types in cel-go, which does not care what the checker found.
+
+    Args:
+        name: of the function.
+        overloads: all that it has.
+        fitting: those that the checker found.
+    """
+    cares = name[0].isalpha() and name not in _ONE_IMPLEMENTATION
+    return fitting if len(fitting) == 1 and cares and not fitting[0].singleton else overloads
+
+
 class Dispatch:
     """A call whose overload is chosen by the types that the arguments have at run time."""
 

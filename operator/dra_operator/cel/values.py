@@ -467,6 +467,10 @@ _GO_NAMES: Final = {
 
 
 def go_name(value: Any) -> str:
-    """The type of a value as upstream's errors print it where they let Go do so."""
+    """The type of a value, or of a failure, as upstream's errors print it where they let Go do so."""
+    if isinstance(value, CelRuntimeError):
+        return "*types.Err"
+    if isinstance(value, DomainMap):
+        return "cel.mapper"
     name = type_name(value)
     return _GO_NAMES.get(name, name)
