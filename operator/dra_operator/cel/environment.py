@@ -100,30 +100,10 @@ def _environment(libraries: tuple[Library, ...], *, multiple: bool, lists: bool)
     return Environment(
         attribute,
         fields,
-        _in_order(Table().merged(*(library.functions for library in libraries))),
+        Table().merged(*(library.functions for library in libraries)),
         {key: macro for library in libraries for key, macro in library.macros.items()},
         tuple(validator for library in libraries for validator in library.validators),
     )
-
-
-_DURATION: Final = "google.protobuf.Duration"
-_TIMESTAMP: Final = "google.protobuf.Timestamp"
-_ORDERED: Final = ("bool", "int", "uint", "double", "string", "bytes", _TIMESTAMP, _DURATION)
-_ORDERS: Final[dict[str, tuple[str, ...]]] = {
-    "_+_": ("bytes", "double", _DURATION, _TIMESTAMP, "int", "list", "string", "uint"),
-    "_-_": ("double", _DURATION, "int", _TIMESTAMP, "uint"),
-    "-_": ("double", "int"),
-    **dict.fromkeys(("_*_", "_/_", "_%_"), ("double", "int", "uint")),
-    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), _ORDERED),
-}
-"""Order of the overloads of operators, by their first parameters (cel-go, common/stdlib): a value whose type is open, as that of
-`optional.none().value()`, becomes one of the first type that fits."""
-
-
-def _in_order(table: Table) -> Table:
-    for name, firsts in _ORDERS.items():
-        table.sort(name, firsts)
-    return table
 
 
 def stored_expressions() -> Environment:

@@ -117,10 +117,6 @@ class Table:
             overloads.sort(key=place)
         return table
 
-    def sort(self, name: str, firsts: tuple[str, ...]) -> None:
-        """Put the overloads of an operator into the order of their first parameters' types, as given; else they stay as they are."""
-        self._overloads[name, False].sort(key=lambda overload: firsts.index(overload.params[0].name))
-
     def of(self, name: str, *, method: bool) -> tuple[Overload, ...]:
         """The overloads of a function, in order of definition."""
         return tuple(self._overloads.get((name, method), ()))
