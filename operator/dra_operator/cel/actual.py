@@ -11,7 +11,21 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from dra_operator.quantity import Quantity
 
 from .units import LIST, MOST, PATTERN, TRAVERSAL, scaled
-from .values import Computed, DomainMap, Duration, Optional, Timestamp, UInt, from_key, go_name
+from .values import (
+    CIDR,
+    IP,
+    IP_V4,
+    URL,
+    Computed,
+    DomainMap,
+    Duration,
+    NamedFormat,
+    Optional,
+    Timestamp,
+    UInt,
+    from_key,
+    go_name,
+)
 from .versions import Semver
 
 if TYPE_CHECKING:
@@ -24,7 +38,7 @@ Price: TypeAlias = "Callable[[list[Any], Any], int]"
 """The units for arguments (the target of a method first) and result."""
 
 _TEXT: Final = frozenset({"string", "bytes"})
-_PLAIN: Final = frozenset({Quantity, Computed, Semver})
+_PLAIN: Final = frozenset({Quantity, Computed, Semver, IP, CIDR, URL, NamedFormat})
 """Types that Kubernetes compares for one unit."""
 
 
@@ -39,6 +53,8 @@ def price(function: str, params: tuple[Kind, ...] | None) -> Price | None:
         function: its full name.
         params: the parameters of the one overload that fits; None when there are several.
     """
+    if function in _BY_BOTH:
+        return _BY_BOTH[function](params)
     rule = _BY_NAME.get(function)
     if rule is not None:
         return rule
@@ -48,7 +64,16 @@ def price(function: str, params: tuple[Kind, ...] | None) -> Price | None:
 
 def size_of(value: Any) -> int:
     """What `size()` gives, and 1 for what has no size."""
-    return len(value) if type(value) in _SIZED else 1
+    kind = type(value)
+    if kind in _SIZED:
+        return len(value)
+    if kind is IP:
+        return _bytes_of(value)
+    return -(-value.bits // 8) if kind is CIDR else 1
+
+
+def _bytes_of(address: IP) -> int:
+    return 4 if address.family == IP_V4 else 16
 
 
 _SIZED: Final = frozenset({str, bytes, tuple, dict, DomainMap})
@@ -100,6 +125,35 @@ def _first_traversed(args: list[Any], _: Any) -> int:
     return _traversal(args[0])
 
 
+def _contained(args: list[Any], _: Any) -> int:
+    """As much of an address as counts is compared with another."""
+    return scaled(2 * size_of(args[0]), TRAVERSAL)
+
+
+def _contained_network(args: list[Any], result: Any) -> int:
+    return _contained(args, result) + scaled(size_of(args[0]), TRAVERSAL) + 1
+
+
+def _validated(args: list[Any], _: Any) -> int:
+    """A search with the pattern that Kubernetes thinks that the format has."""
+    if not isinstance(args[0], NamedFormat):
+        return 1
+    return _search(size_of(args[1]), _PATTERN_SIZES[args[0].name])
+
+
+_PATTERN_SIZES: Final = {
+    **dict.fromkeys(("dns1123Label", "dns1123LabelPrefix", "dns1035Label", "dns1035LabelPrefix"), 30),
+    **dict.fromkeys(("dns1123Subdomain", "dns1123SubdomainPrefix", "qualifiedName"), 60),
+    "labelValue": 40,
+    "uri": 1103,
+    "uuid": 72,
+    "byte": 84,
+    "date": 72,
+    "datetime": 72,
+}
+"""Characters of the formats' patterns, as upstream counts them."""
+
+
 _BY_NAME: Final[dict[str, Price]] = {
     "_==_": _equal,
     "_!=_": _smaller,
@@ -113,6 +167,9 @@ _BY_NAME: Final[dict[str, Price]] = {
     "find": _find,
     "findAll": _find,
     **dict.fromkeys(("quantity", "isQuantity", "semver", "isSemver"), _walked(0)),
+    **dict.fromkeys(("cidr", "isCIDR", "isIP"), _walked(0)),
+    "ip.isCanonical": _walked(0, 2),
+    "validate": _validated,
 }
 
 # ------------------------------------------------------------------ by overload
@@ -203,6 +260,23 @@ def can_crash(checked: Checked) -> bool:
 
 
 _CRASHING: Final = frozenset({"distinct", "sort", "@sortByAssociatedKeys"})
+
+
+def _with_text(then: Price) -> Callable[[tuple[Kind, ...] | None], Price | None]:
+    """An address or network given as text is read before."""
+
+    def units(args: list[Any], result: Any) -> int:
+        return then(args, result) + scaled(size_of(args[1]), TRAVERSAL)
+
+    return lambda params: units if params is not None and params[1].name == "string" else then
+
+
+_BY_BOTH: Final[dict[str, Callable[[tuple[Kind, ...] | None], Price | None]]] = {
+    "ip": lambda params: None if params is not None and params[0].name == "net.CIDR" else _walked(0),
+    "containsIP": _with_text(_contained),
+    "containsCIDR": _with_text(_contained_network),
+}
+"""Functions that cost by their names, and something else for one of their overloads."""
 
 _BY_OVERLOAD: Final[dict[str, Callable[[tuple[Kind, ...]], Price | None]]] = {
     **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), _when_text(_smaller)),

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from . import expand
 from .estimate import NOWHERE, Estimator, Path
-from .prices import NAME_PATTERN, Estimate, Seen, estimate_call
-from .units import MOST, ONE, PATTERN, TRAVERSAL, UNKNOWN, Cost, Range, exactly
+from .prices import Estimate, Seen, estimate_call
+from .units import MOST, ONE, TRAVERSAL, UNKNOWN, Cost, Range, exactly
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 ATTRIBUTE: Final = 512
 """Units for walking over everything in an attribute: 48 texts of 64 characters, and a unit each."""
+
+_FORMAT: Final = 276
+"""Units for a character of a text whose format is looked at: the pattern for URIs has 1,103."""
 
 _BYTES: Final = 4
 """Bytes of a character, at most."""
@@ -186,7 +189,7 @@ def _over_elements(args: _Arguments, _: Any) -> Estimate:
 
 
 def _validate(args: _Arguments, _: Any) -> Estimate:
-    return Estimate(args[1].known.plus(ONE).scaled(TRAVERSAL).times(exactly(int(2 * NAME_PATTERN * PATTERN))))
+    return Estimate(args[1].known.plus(ONE).scaled(TRAVERSAL).times(exactly(_FORMAT)))
 
 
 _RULES: Final[dict[str, Callable[[_Arguments, tuple[Kind, ...]], Estimate]]] = {
