@@ -199,9 +199,9 @@ class Bindings:
         return tuple([self._rename(kind, self.fresh) for kind in kinds])
 
     def _rename(self, kind: Kind, number: int) -> Kind:
-        self._step()
         if not kind.is_open:
             return kind
+        self._step()
         if kind.is_param:
             return Kind(f"~{kind.name}{number}")
         return Kind(kind.name, tuple([self._rename(param, number) for param in kind.params]))
@@ -246,9 +246,10 @@ class Bindings:
         return False
 
     def _assignable(self, one: Kind, other: Kind) -> bool:
-        self._step()
         if one is other and not one.is_open:
             return True
+        if one.params or other.params or one.is_open or other.is_open:
+            self._step()  # between names alone there is nothing to look at
         if other.is_param:
             fits, known = self._substitution(one, other)
             if fits or known:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from dra_operator.errors import CelCompileError
 
 from . import complaints, syntax
+from .depth import make_room
 from .literals import CONSTANTS
 from .macros import ALL, Expansion, expand
 from .source import NOWHERE, compile_error, fault, located, unsupported
@@ -92,10 +93,11 @@ def _whole_characters(text: str) -> str:
 
 
 class _Value(NamedTuple):
-    """A part that is parsed, and how many of the nodes that cel-go counts lie on the longest way down."""
+    """A part that is parsed, and how many of the nodes that cel-go counts, and of all nodes, lie on the longest way down."""
 
     node: Node
     height: int
+    levels: int
 
 
 @dataclass(slots=True)
@@ -137,7 +139,7 @@ class _Parser:
             self._note(complaints.no_token(token))
         self._levels = [_Level("", 0)]
         self._depth = {"expr": 1, "relation": 1, "calc": 1}
-        self._value = _Value(syntax.Literal(None, 0), 0)
+        self._value = _Value(syntax.Literal(None, 0), 0, 1)
 
     def parse(self) -> Node:
         state: State | None = self._operand
@@ -148,6 +150,7 @@ class _Parser:
             pass
         if self._faults:
             raise compile_error(self._text, self._faults)
+        make_room(self._value.levels)
         return self._value.node
 
     def _peek(self, ahead: int = 0) -> Token:
@@ -191,7 +194,7 @@ class _Parser:
         height = max((part.height for part in parts), default=0) + counted
         if height > MAX_DEPTH:
             raise self._refuse((NOWHERE, "max recursion depth exceeded", ""))
-        self._value = _Value(node, height)
+        self._value = _Value(node, height, 1 + max((part.levels for part in parts), default=0))
 
     def _written(self) -> str:
         """The text of the next token and the one before it, with what stands between them."""
