@@ -36,6 +36,7 @@ from dra_operator.controllers.stranded import StrandedController
 from dra_operator.controllers.strangers import StrangerWatch
 from dra_operator.controllers.sweeper import Nudges, Sweeper
 from dra_operator.controllers.takeover import Takeover
+from dra_operator.controllers.turns import PATIENCE, PORTION
 from dra_operator.controllers.twins import TwinController
 from dra_operator.controllers.worker import Loop
 from dra_operator.controllers.workqueue import WorkQueue
@@ -91,8 +92,10 @@ class Brain:
             allocatable=settling.allocatable,
             hindrance=settling.hindrance,
             node_score=settings.node_score,
+            selector_work=PORTION,
         )
         self.selectors = compiler = default_compiler()
+        compiler.meter.patience = PATIENCE
         compiler.compile("true", parts.features)  # builds the tables now, rather than in the first decision
         placer = Placer(cluster, compiler, parts.features, options)
         self._parts = parts

@@ -8,12 +8,14 @@ answers, too; they are raised again as new exceptions. Used by `cache`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from dra_operator.errors import CelError, CelRuntimeError
 
 from .adapter import Adapters
 from .derived import derive
+from .meter import ImpatienceError, Meter
 from .patterns import PATTERNS
 from .values import device_input, type_name
 from .vectors import MatchVector
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from .adapter import SliceInputs
     from .evaluate import Program
     from .generate import Generated
-    from .meter import Meter
     from .values import DeviceInput
 
 MAX_KEPT: Final = 200_000
@@ -245,14 +246,27 @@ class KeptSelector:
         answers.tally.missed += 1
         if number < 0:  # no device of the slice: nothing to keep
             vector = MatchVector()
-            vector.put(0, self._one(device_input(slice_.spec.driver, device)))
+            vector.put(0, self._one(device_input(slice_.spec.driver, device), Meter()))
             return vector, 0
         vector = self._filled(inputs) or inputs.vectors[self.number]
         if not vector.state[0] >> number & 1:
-            answer = self._one(inputs.devices[number])
-            vector.put(number, answer)
-            answers.count(isinstance(answer, CelError))
+            try:
+                self._put(inputs, number, answers.meter)
+            except ImpatienceError:
+                key = (self.number, id(inputs), number)
+                raise answers.meter.later(key, partial(self._aside, inputs, number)) from None
         return vector, number
+
+    def _put(self, inputs: SliceInputs, number: int, meter: Meter) -> None:
+        answer = self._one(inputs.devices[number], meter)
+        inputs.vectors.setdefault(self.number, MatchVector()).put(number, answer)
+        self._answers.count(isinstance(answer, CelError))
+
+    def _aside(self, inputs: SliceInputs, number: int) -> int:
+        """An errand: the answer for a device that takes long. Returns: the units."""
+        meter = Meter()
+        self._put(inputs, number, meter)
+        return meter.spent
 
     def _fill(self, inputs: SliceInputs, vector: MatchVector) -> bool:
         """Evaluate all devices at once, if that is cheap and none of them fails: whether it was done."""
@@ -284,7 +298,7 @@ class KeptSelector:
         self._answers.meter.spend(work)
         return found
 
-    def _one(self, device: DeviceInput) -> bool | CelError:
+    def _one(self, device: DeviceInput, meter: Meter) -> bool | CelError:
         """The answer for one device."""
         if self.generated is not None and not device.fault:
             found = self._run(self.generated, [device])
@@ -292,7 +306,7 @@ class KeptSelector:
                 return found[0]
         self._answers.tally.evaluated += 1
         try:
-            return evaluate(self._program, device, self._answers.meter)
+            return evaluate(self._program, device, meter)
         except CelError as error:
             return error.again()
 
@@ -341,7 +355,10 @@ class KeptDerivation:
 
     def _one(self, device: DeviceInput) -> DeviceAttribute | CelError:
         self._answers.tally.evaluated += 1
+        meter = Meter()
         try:
-            return derive(self._program, device, self._answers.meter)
+            return derive(self._program, device, meter)
         except CelError as error:
             return error.again()
+        finally:
+            self._answers.meter.spend(meter.spent)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from dra_operator.errors import CelError
@@ -111,14 +112,31 @@ class CelPythonCompiler:
         found = self._known.get(key)
         if found is None:
             self.meter.check()
-            found = self._known[key] = self._compiled(*key)
-            self._text += len(key[0])
-            self._make_room()
+            patience = self.meter.patience
+            if patience is not None and COMPILING * len(key[0]) > patience:
+                raise self.meter.later(key, lambda: self._compile_aside(key))
+            found = self._keep(key, self._compiled(*key))
+            self.meter.spend(COMPILING * len(key[0]))
         else:
-            self._known.move_to_end(key)
+            with suppress(KeyError):  # a thread that compiles has just made room
+                self._known.move_to_end(key)
         if isinstance(found, CelError):
             raise found.again()
         return found
+
+    def _keep(
+        self, key: _Key, made: KeptSelector | KeptDerivation | CelError
+    ) -> KeptSelector | KeptDerivation | CelError:
+        self._known[key] = made
+        self._text += len(key[0])
+        self._make_room()
+        return made
+
+    def _compile_aside(self, key: _Key) -> int:
+        """An errand: compile what is long. Returns: the units."""
+        if key not in self._known:
+            self._keep(key, self._compiled(*key))
+        return COMPILING * len(key[0])
 
     @property
     def expressions(self) -> int:
@@ -146,4 +164,4 @@ class CelPythonCompiler:
         except CelError as error:
             return error.again()
         finally:
-            self.meter.spend(COMPILING * len(expression) + PATTERNS.work - before)
+            self.meter.spend(PATTERNS.work - before)

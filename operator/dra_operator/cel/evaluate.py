@@ -14,10 +14,11 @@ from dra_operator.errors import CelCompileError, CelRuntimeError
 from . import syntax
 from .actual import can_crash
 from .bound import bound
-from .counted import count
+from .counted import EXCEEDED, WORK, count
 from .environment import DECLARED_TYPES, NULL_VALUE, type_identifier
 from .expand import expand
 from .functions import KEYS, in_set, invalid_key, item, set_of
+from .meter import ImpatienceError
 from .parser import unsupported
 from .patterns import PATTERNS
 from .running import (
@@ -93,12 +94,15 @@ class Program:
         Raises:
             CelRuntimeError: the expression fails on it.
             CelUnsupported: the engine cannot tell.
+            ImpatienceError: it takes longer than the meter has patience for.
         """
         if device.fault:
             raise CelRuntimeError(device.fault)
         frame = Frame(device, [None] * self.slots, self.size)
+        if meter.patience is not None:
+            frame.limit = min(meter.patience, frame.limit)
         try:
-            return self.run(frame) if self.counted is None else self.counted.evaluate(frame)
+            return self.run(frame) if self.counted is None else _counted(self.counted, frame, meter)
         except CelRuntimeError as error:
             raise CelRuntimeError(shortened(str(error))) from error
         except RecursionError as error:
@@ -107,6 +111,16 @@ class Program:
             raise unsupported("text that is no UTF-8, out of a URL, in regular expressions") from error
         finally:
             meter.spend(frame.spent)
+
+
+def _counted(counted: Counted, frame: Frame, meter: Meter) -> Any:
+    limit = LIMIT if meter.patience is None else min(LIMIT, meter.patience // WORK)
+    try:
+        return counted.evaluate(frame, limit)
+    except CelRuntimeError as error:
+        if limit < LIMIT and str(error) == EXCEEDED:
+            raise ImpatienceError from None
+        raise
 
 
 def plan(checked: Checked, functions: Table) -> Program:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import re2
@@ -102,7 +103,8 @@ class Patterns:
             if len(self._known) > KEPT:
                 self._known.popitem(last=False)
         else:
-            self._known.move_to_end(pattern)
+            with suppress(KeyError):  # another thread has just dropped it
+                self._known.move_to_end(pattern)
         return found
 
     def _made(self, pattern: str) -> Any:

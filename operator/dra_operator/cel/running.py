@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dra_operator.errors import CelRuntimeError, CelUnsupported
 
 from .functions import item, lookup, missing_key, shown_key
+from .meter import ImpatienceError
 from .values import (
     MISSING,
     NONE,
@@ -53,15 +54,19 @@ class Frame:
     device: DeviceInput
     slots: list[Any]
     spent: int = 0
+    limit: int = BUDGET
 
     def spend(self, work: int) -> None:
         """Count work.
 
         Raises:
             CelUnsupported: there is so much of it that it would keep others waiting, or take too much memory.
+            ImpatienceError: there is more of it than the meter has patience for.
         """
         self.spent += work
-        if self.spent > BUDGET:
+        if self.spent > self.limit:
+            if self.limit < BUDGET:
+                raise ImpatienceError
             self.spent = BUDGET  # what is refused is not done
             raise CelUnsupported("CEL: the expression does too much work on this device")
 

@@ -7,9 +7,11 @@ changes that could help, by priority and then by age; there is no timer.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import Counter
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -35,6 +37,7 @@ from dra_operator.metrics import (
 )
 from dra_operator.model import Pod, ResourceClaim
 from dra_operator.placement import (
+    DEFAULT_SELECTOR_WORK,
     RUNNING,
     Allocate,
     Ignore,
@@ -80,6 +83,9 @@ IN_FLIGHT = "ClaimInFlight"
 COSTLY = "SelectorsCostly"
 """Reason for pods whose selectors take more work than one decision may do."""
 
+MAX_PORTIONS = 200
+"""Portions of one pass; what they take together is limited by work, this is for what takes none."""
+
 SETTLING = "Settling"
 """Placement's reason for pods whose pools are not allocated from yet."""
 
@@ -109,6 +115,7 @@ class AllocationController:
         self._patience = Patience(parts.clock)
         self._debts = Debts(parts.clock)
         self._turns = Turns()
+        self._bills: dict[str, int] = {}
         self._readiness = readiness
         self._waking = Waking(parts.clock, parts.cluster, self.waiting, self._failures, self._look_at)
         self._attempts: Counter[str] = Counter()
@@ -157,12 +164,41 @@ class AllocationController:
             WorkLimitReached: the pod's selectors take more than a pass may; look again, after others.
         """
         try:
-            await self._look(pod_key)
+            await self._look_in_portions(pod_key)
         except WorkLimitReached as error:
             await self._tell_costly(pod_key, error)
             raise
+        finally:
+            self._bills.pop(pod_key, None)
 
-    async def _look(self, pod_key: str) -> None:
+    async def _look_in_portions(self, pod_key: str) -> None:
+        """A pass whose decision may take several turns of the loop: what was found out is kept, and the next portion goes on from there."""
+        for portion in count():
+            try:
+                await self._look(pod_key, is_first=not portion)
+            except WorkLimitReached:
+                if portion >= MAX_PORTIONS or self._bills.get(pod_key, 0) >= DEFAULT_SELECTOR_WORK:
+                    raise
+                await self._elsewhere(pod_key)
+            else:
+                return
+
+    async def _elsewhere(self, pod_key: str) -> None:
+        """Let others have the loop; what takes long is done in a thread meanwhile."""
+        errands = self._placer.errands()
+        if not errands:
+            await asyncio.sleep(0)
+            return
+        began = self._parts.clock.monotonic()
+        units = await asyncio.to_thread(lambda: sum(errand() for errand in errands))
+        self._bill(pod_key, units, self._parts.clock.monotonic() - began)
+
+    def _bill(self, pod_key: str, units: int, seconds: float) -> None:
+        before = self._bills.get(pod_key, 0)
+        self._bills[pod_key] = before + units
+        self._debts.charge(pod_key.partition("/")[0], units, seconds, before)
+
+    async def _look(self, pod_key: str, *, is_first: bool = True) -> None:
         note(pod=pod_key)
         if await self._committer.settle(pod_key):
             self.wake()
@@ -175,14 +211,15 @@ class AllocationController:
             self.queue.add(pod_key)
             self._waking.everybody_now()
             return
-        if rest := self._debts.rest(pod.metadata.namespace):
+        if is_first and (rest := self._debts.rest(pod.metadata.namespace)):
             self.queue.undecided(pod_key)
             self.queue.add_after(pod_key, rest)
             return
         if self._committer.is_bound(pod) and not await self._concerns_us(pod):
             return
         self._committer.reconsider(pod)
-        note(decision=self._attempt(pod))
+        if is_first:
+            note(decision=self._attempt(pod))
         # No await between the decision and the first line of `allocate`: what it takes must be reserved before the next decision.
         answer, again = self._patience.judge(pod.uid, self._classify(pod))
         if again:
@@ -204,7 +241,7 @@ class AllocationController:
 
     def _count(self, pod: Pod, units: int, began: float) -> None:
         """A decision for a pod took so much work."""
-        self._debts.charge(pod.metadata.namespace, units, self._parts.clock.monotonic() - began)
+        self._bill(pod.key, units, self._parts.clock.monotonic() - began)
         self._turns.took(units)
 
     async def _tell_costly(self, pod_key: str, error: WorkLimitReached) -> None:

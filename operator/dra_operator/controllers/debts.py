@@ -34,11 +34,19 @@ class Debts:
         self._owed: dict[str, tuple[float, float]] = {}
         self._rests_until = 0.0
 
-    def charge(self, namespace: str, units: int, seconds: float) -> None:
-        """A decision for a pod of that namespace took so much work and time: so long, all debtors rest."""
-        if units > FREE:
+    def charge(self, namespace: str, units: int, seconds: float, before: int = 0) -> None:
+        """A decision for a pod of that namespace took so much work and time: so long, all debtors rest.
+
+        Args:
+            namespace: whose.
+            units: of this part of the decision.
+            seconds: of this part.
+            before: units of the parts before.
+        """
+        if units + before > FREE:
             now = self._clock.monotonic()
-            self._owed[namespace] = min(self._left(namespace) + units, WORST * TURN), now
+            new = units if before > FREE else units + before
+            self._owed[namespace] = min(self._left(namespace) + new, WORST * TURN), now
             self._rests_until = now + seconds
 
     def rest(self, namespace: str) -> float:

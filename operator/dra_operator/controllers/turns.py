@@ -9,8 +9,15 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-ENOUGH: Final = 250_000
-"""Units of work after which no other decision begins in the same turn of the loop: some 60 ms."""
+ENOUGH: Final = 20_000
+"""Units of work after which no other decision begins in the same turn of the loop: some 5 ms."""
+
+PORTION: Final = 20_000
+"""Units of work on selectors that a decision does in one turn of the loop; it goes on in the next one."""
+
+PATIENCE: Final = 30_000
+"""Units that a single evaluation, or compiling, may take on the loop; what takes more is done in a thread. With what is enough for a turn and a
+portion, less than 20 ms."""
 
 STEP: Final = 30
 """Units that a step of the search for devices counts as (measured: 4 to 14 µs, where a unit is a quarter of one)."""

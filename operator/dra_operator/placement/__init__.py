@@ -11,7 +11,7 @@ from .entries import CLAIM_MISSING, unknown_requests
 from .findings import COMBINATION
 from .gates import UNKNOWN_GATE, unknown_gate_text, unknown_gates
 from .intake import MAX_CONSUMERS
-from .options import PlacementOptions
+from .options import DEFAULT_SELECTOR_WORK, PlacementOptions
 from .outcomes import (
     Allocate,
     Cause,
@@ -37,6 +37,7 @@ __all__ = [
     "CLAIM_MISSING",
     "COMBINATION",
     "DEFAULT_SCHEDULER",
+    "DEFAULT_SELECTOR_WORK",
     "IN_USE",
     "MAX_CONSUMERS",
     "RUNNING",

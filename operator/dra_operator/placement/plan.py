@@ -103,6 +103,10 @@ class Placer:
         """Units of work on selectors since the start."""
         return self._compiler.meter.spent
 
+    def errands(self) -> list[Callable[[], int]]:
+        """Work on selectors that takes too long for the caller, who runs it in a thread before he asks again; each returns its units."""
+        return self._compiler.meter.errands()
+
     def decide(self, pod: Pod) -> Decision:
         """What to do with a pod: `classify`, and `plan` if it is to be allocated."""
         answer = self.classify(pod)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_operator.cel.running import BUDGET
+from dra_operator.controllers.turns import ENOUGH, PATIENCE, PORTION
 from dra_operator.placement.options import DEFAULT_SELECTOR_WORK, DEFAULT_TOTAL_LOOKS
 
 from .objects import DRIVER, by_name, claim, device_class, node, pod, policy, requests, slice_
@@ -207,8 +207,9 @@ async def loop_watched(here: World) -> AsyncIterator[list[int]]:
         task.cancel()
 
 
-AT_MOST = 2 * (DEFAULT_SELECTOR_WORK + BUDGET)
-"""Units between two turns of the loop: a decision looks twice (whose the claims are, and where), each with one evaluation too many."""
+AT_MOST = ENOUGH + 2 * (PORTION + PATIENCE)
+"""Units between two turns of the loop, 30 ms at the very worst: a decision begins when nearly enough is done, and looks twice (whose the claims are, and where),
+each with one evaluation too many."""
 
 
 async def test_work_on_selectors_leaves_the_loop_free_and_other_tenants_first() -> None:

@@ -217,3 +217,41 @@ def test_an_allowance_that_is_used_up_is_no_answer() -> None:
     compiler.meter.allow(None)
     assert compiler.compile("1 == 1", DEFAULT_1_37).matches(slice_, slice_.spec.devices[0])
     assert compiler.compile("true", DEFAULT_1_37).matches(slice_, slice_.spec.devices[0])
+
+
+def test_what_takes_long_is_done_aside_and_then_known() -> None:
+    compiler, slice_ = default_compiler(), slice_of(GPU)
+    selector = compiler.compile(nested(4, "true"), DEFAULT_1_37)
+    compiler.answers.inputs(slice_)
+    compiler.meter.patience = 1_000
+    before = compiler.meter.spent
+    for _ in range(3):
+        with pytest.raises(WorkLimitReached):
+            selector.matches(slice_, slice_.spec.devices[0])
+    assert compiler.meter.spent - before <= 3 * 1_100
+    (errand,) = compiler.meter.errands()
+    assert errand() > 10_000
+    assert not compiler.meter.errands()
+    before = compiler.meter.spent
+    assert selector.matches(slice_, slice_.spec.devices[0])
+    assert compiler.meter.spent == before
+
+
+def test_impatience_is_no_error_that_an_expression_could_absorb() -> None:
+    compiler, slice_ = default_compiler(), slice_of(GPU)
+    selector = compiler.compile(f"{nested(4, 'true')} || {nested(1, 'true')}", DEFAULT_1_37)
+    compiler.meter.patience = 1_000
+    with pytest.raises(WorkLimitReached):
+        selector.matches(slice_, slice_.spec.devices[0])
+
+
+def test_long_expressions_are_compiled_aside() -> None:
+    compiler = default_compiler()
+    compiler.meter.patience = 1_000
+    long = " || ".join(["true"] * 100)
+    with pytest.raises(WorkLimitReached):
+        compiler.compile(long, DEFAULT_1_37)
+    for errand in compiler.meter.errands():
+        errand()
+    slice_ = slice_of(GPU)
+    assert compiler.compile(long, DEFAULT_1_37).matches(slice_, slice_.spec.devices[0])
