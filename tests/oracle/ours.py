@@ -92,7 +92,7 @@ class Ours:
                 return {"attribute": _attribute(derivation.attribute(slice_, device))}
             return {"match": selector.matches(slice_, device)}
 
-        return lambda slice_: _evaluated(evaluate, slice_) | _cost(counting, slice_), _static(
+        return lambda slice_: _with_cost(_evaluated(evaluate, slice_), counting, slice_), _static(
             checked, environment
         )
 
@@ -108,13 +108,23 @@ def _static(checked: Checked, environment: Environment) -> Json:
     return {"outcome": "ok", "outputType": str(checked.kind), "maxCost": estimate(checked, environment).max}
 
 
-def _cost(counting: Counted, slice_: ResourceSlice) -> Json:
-    """What an evaluation costs; nothing where upstream does not come to it, or our engine cannot tell."""
+def _with_cost(said: Json, counting: Counted, slice_: ResourceSlice) -> Json:
+    """An answer, with what the evaluation costs; without, where upstream does not come to it, or our engine cannot tell.
+
+    The counted evaluation has to come to the same answer as the one that the product has chosen.
+    """
     device = device_input(slice_.spec.driver, slice_.spec.devices[0])
+    if device.fault:
+        return said
     try:
-        return {} if device.fault else {"actualCost": counting.measure(device)[1]}
+        result, cost = counting.measure(device)
     except CelUnsupported:
-        return {}
+        return said
+    failed = isinstance(result, CelRuntimeError)
+    agrees = said["outcome"] != "ok" if failed else said.get("match") in {None, result is True}
+    if not agrees:
+        return {"outcome": "crash", "error": f"counted: {result!r}, otherwise: {said}"}
+    return {**said, "actualCost": cost}
 
 
 def _evaluated(evaluate: Callable[[ResourceSlice], Json], slice_: ResourceSlice) -> Json:
