@@ -166,8 +166,8 @@ def _shown_map(value: dict[Any, Any]) -> str:
 
 
 def _shown_key(key: Any) -> str:
-    if isinstance(key, float):
-        raise CelRuntimeError("no formatting function for map key of type double")
+    if not isinstance(key, str | bool | int | UInt):
+        raise CelRuntimeError(f"no formatting function for map key of type {type_name(key)}")
     return _member(key)
 
 

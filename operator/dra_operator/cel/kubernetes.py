@@ -51,12 +51,13 @@ def _quantity_fault(text: str) -> str:
 @QUANTITIES.define("quantity(string) -> kubernetes.Quantity", cost=parsed)
 def quantity(text: str) -> Quantity:
     """A quantity from text."""
-    if len(text) > _LARGE:
-        raise CelUnsupported("CEL: so long a quantity is not supported")
     try:
         return Quantity.parse(text)
     except InvalidQuantity as error:
-        if words := _quantity_fault(text):
+        words = _quantity_fault(text)
+        if len(text) > _LARGE and words not in {_FORM, _SUFFIX}:
+            raise CelUnsupported("CEL: so long a quantity is not supported") from error
+        if words:
             raise CelRuntimeError(words) from error
         raise CelUnsupported("CEL: so large a quantity is not supported") from error
 
@@ -64,12 +65,13 @@ def quantity(text: str) -> Quantity:
 @QUANTITIES.define("isQuantity(string) -> bool", cost=parsed)
 def is_quantity(text: str) -> bool:
     """Whether the text is a quantity, however large."""
-    if len(text) > _LARGE:
-        raise CelUnsupported("CEL: so long a quantity is not supported")
     try:
-        Quantity.parse(text)
-    except InvalidQuantity:
-        return not _quantity_fault(text)
+        quantity(text)
+    except CelRuntimeError:
+        return False
+    except CelUnsupported:
+        if len(text) > _LARGE:
+            raise
     return True
 
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dra_operator.errors import CelRuntimeError, CelUnsupported
 
-from .functions import item, lookup, missing_key, shown_key
+from .functions import item, lookup, missing_key
 from .meter import ImpatienceError
+from .texts import go_value
 from .values import (
     MISSING,
     NONE,
@@ -145,7 +146,7 @@ def insert(entries: dict[Any, Any], shown: Any, value: Any) -> None:
     """Put one entry more into a map that a macro gathers."""
     key = to_key(shown)
     if key in entries:
-        raise CelRuntimeError(f"insert failed: key {shown_key(shown)} already exists")
+        raise CelRuntimeError(f"insert failed: key {go_value(shown)} already exists")
     entries[key] = value
 
 

@@ -5,7 +5,7 @@ Positions count code points. Regular expressions are RE2's, as upstream's are.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from dra_operator.errors import CelRuntimeError, CelUnsupported
 
@@ -13,11 +13,7 @@ from .cost import joined, linear, pieces, replaced, searched
 from .functions import MAX_TEXT
 from .patterns import PATTERNS
 from .registry import Table
-from .texts import TEXTS
-from .values import from_key, type_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from .texts import go_value
 
 STRINGS: Final = Table()
 
@@ -200,28 +196,6 @@ def trim(text: str) -> str:
     return text.strip(_SPACE)
 
 
-def _go_value(value: Any) -> str:
-    """A value as Go prints it, which upstream gives away here."""
-    printer = _IN_GO.get(type_name(value))
-    return printer(value) if printer else TEXTS.get(type(value), str)(value)
-
-
-def _go_map(value: dict[Any, Any]) -> str:
-    return f"{{{', '.join(f'{_go_value(from_key(key))}: {_go_value(member)}' for key, member in value.items())}}}"
-
-
-_IN_GO: Final[dict[str, Callable[[Any], str]]] = {
-    "null_type": lambda _: "0",
-    "bytes": lambda value: f"[{' '.join(map(str, value))}]",
-    "list": lambda value: f"[{', '.join(map(_go_value, value))}]",
-    "map": _go_map,
-    "optional_type": lambda value: (
-        f"optional({_go_value(value.value)})" if value.present else "optional.none()"
-    ),
-    "kubernetes.Semver": lambda value: str(value.version),
-}
-
-
 @STRINGS.define(".join(list(string)) -> string", cost=joined)
 def join(items: tuple[Any, ...]) -> str:
     """All elements in a row."""
@@ -233,7 +207,7 @@ def join_with(items: tuple[Any, ...], separator: str) -> str:
     """All elements with a separator between them."""
     stranger = next((item for item in items if not isinstance(item, str)), "")
     if stranger != "":
-        raise CelRuntimeError(f"join: invalid input: {_go_value(stranger)}")
+        raise CelRuntimeError(f"join: invalid input: {go_value(stranger)}")
     if sum(map(len, items)) + len(separator) * len(items) > MAX_TEXT:
         raise CelUnsupported("CEL: the expression builds values that are too large")
     return separator.join(items)

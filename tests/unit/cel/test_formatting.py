@@ -77,6 +77,7 @@ FAILS = {
     'dyn("%").format([1])': "unexpected end of string",
     '"%f".format(["x"])': "error during formatting: fixed-point clause can only be used on doubles, was given string",
     'dyn("%s").format([[quantity("1")]])': "error during formatting: no formatting function for kubernetes.Quantity",
+    'dyn("%s").format([{null: 1}])': "error during formatting: no formatting function for map key of type null_type",
     r'"%s".format([b"\xff"])': 'could not convert argument "invalid UTF-8 in bytes, cannot convert to string" to string',
     '"%s".format(dyn("a"))': "no such overload: format(string, string)",
 }

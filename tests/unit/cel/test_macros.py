@@ -71,6 +71,7 @@ def test_refused_where_upstream_points(expression: str, message: str) -> None:
 
 FAILS = {
     "[1, 1].transformMapEntry(i, v, {v: i}) == {}": "insert failed: key 1 already exists",
+    "[1, 2].transformMapEntry(i, v, {dyn({'a': [1]}): i}) == {}": "insert failed: key {a: [1]} already exists",
     "dyn('a').transformList(k, v, v) == []": "unsupported comprehension range type: types.String",
     "dyn(int).all(k, true)": "got '*types.Type', expected iterable type",
     "[1, 0].exists(i, v, 1 / v > 1)": "division by zero",
