@@ -92,10 +92,10 @@ class Brain:
             allocatable=settling.allocatable,
             hindrance=settling.hindrance,
             node_score=settings.node_score,
-            selector_work=PORTION,
+            selector_portion=PORTION,
+            selector_patience=PATIENCE,
         )
         self.selectors = compiler = default_compiler()
-        compiler.meter.patience = PATIENCE
         compiler.compile("true", parts.features)  # builds the tables now, rather than in the first decision
         placer = Placer(cluster, compiler, parts.features, options)
         self._parts = parts

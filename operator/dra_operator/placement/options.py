@@ -28,8 +28,8 @@ DEFAULT_TOTAL_LOOKS: Final = 150_000
 """Looks at devices for one decision and side, over all nodes: three quarters of a second."""
 
 DEFAULT_SELECTOR_WORK: Final = 1_000_000
-"""Units of work on selectors for one decision (`cel.meter`): a quarter of a second, half of one at worst, and one expression or device
-more. A decision that runs out of them is taken up again later, where it ended. What people write costs some ten units for a device and
+"""Units of work on selectors for one decision (`cel.meter`), in portions or not: a quarter of a second. A decision that runs out of them is taken up
+again later, where it ended. What people write costs some ten units for a device and
 5,000 for an expression that is new, so 50,000 devices take a look or two when the operator starts."""
 
 
@@ -57,7 +57,9 @@ class PlacementOptions:
         total_steps: search steps for one decision and side; None for no limit.
         max_looks: looks at devices for one node; None for no limit.
         total_looks: looks at devices for one decision and side; None for no limit.
-        selector_work: units of work on selectors for one decision; None for no limit.
+        selector_work: units of work on selectors for one look that cannot be taken up again; None for no limit.
+        selector_portion: units for `classify` and `plan`, which go on where they ended when they are asked again; None for `selector_work`.
+        selector_patience: units that a single evaluation, or compiling, may take there; what takes more becomes an errand; None for no limit.
     """
 
     replace: bool = False
@@ -69,3 +71,5 @@ class PlacementOptions:
     max_looks: int | None = DEFAULT_MAX_LOOKS
     total_looks: int | None = DEFAULT_TOTAL_LOOKS
     selector_work: int | None = DEFAULT_SELECTOR_WORK
+    selector_portion: int | None = None
+    selector_patience: int | None = None

@@ -122,7 +122,7 @@ class Placer:
         Raises:
             WorkLimitReached: its selectors take more work than one decision may do; ask again later.
         """
-        self._begin(thorough=thorough)
+        self._begin(thorough=thorough, in_portions=True)
         try:
             return self._intake.classify(pod)
         except WorkLimitReached as error:
@@ -136,7 +136,7 @@ class Placer:
         Raises:
             WorkLimitReached: as `classify`.
         """
-        self._begin()
+        self._begin(in_portions=True)
         try:
             found = self._search(pod, work)
             return self._settling(work) or found if isinstance(found, Unplaced) else found
@@ -216,10 +216,13 @@ class Placer:
             self._room.node_changed(subject.name)
         self._stale.add("ResourceSlice" if change.kind == "DeviceTaintRule" else change.kind)
 
-    def _begin(self, *, thorough: bool = True) -> None:
+    def _begin(self, *, thorough: bool = True, in_portions: bool = False) -> None:
         """A decision begins: with what the model is now, and with an allowance of work of its own."""
         self._refresh()
-        self._compiler.meter.allow(self._options.selector_work if thorough else 0)
+        options, meter = self._options, self._compiler.meter
+        portion = options.selector_portion if in_portions else None
+        meter.patience = options.selector_patience if in_portions else None
+        meter.allow((portion or options.selector_work) if thorough else 0)
 
     def _costly(self, pod: Pod, error: WorkLimitReached) -> WorkLimitReached:
         """The same for the user: with the claim and the place of a selector that the work ended at."""
