@@ -29,8 +29,10 @@ _FORMAT: Final = 276
 _BYTES: Final = 4
 """Bytes of a character, at most."""
 
-_NESTED: Final = frozenset({"list", "map", "dyn", "google.protobuf.Any"})
-"""Types of elements that may hold others."""
+_NESTED: Final = frozenset({"list", "map", "dyn", "google.protobuf.Any", "kubernetes.DRADevice"})
+"""Types of values that may hold others."""
+
+_TEXT: Final = frozenset({"string", "bytes"})
 
 _OPTIONAL_STEPS: Final = frozenset({"_?._", "_[?_]"})
 _SAME: Final = frozenset({"optional.of", "optional.ofNonZeroValue", "value"})
@@ -175,16 +177,17 @@ def _join(args: _Arguments, _: Any) -> Estimate:
 def _over_elements(args: _Arguments, _: Any) -> Estimate:
     """Everything inside is walked over, byte by byte."""
     container = args[0]
-    if container.kind.is_dyn:
-        return Estimate(Range(0, ATTRIBUTE if container.path else MOST))
-    if not container.kind.params:
+    kind = container.kind
+    if kind.name in _TEXT:
         return Estimate(container.known.times(exactly(_BYTES)).scaled(TRAVERSAL).plus(ONE))
-    element = container.kind.params[0].name
+    if kind.is_dyn and container.path:
+        return Estimate(exactly(ATTRIBUTE))
+    if kind.name != "list":
+        return Estimate(UNKNOWN if kind.name in _NESTED else ONE)
+    element = kind.params[0].name
     if element in _NESTED:
         return Estimate(UNKNOWN)
-    each = (
-        container.elements.times(exactly(_BYTES)).scaled(TRAVERSAL) if element in {"string", "bytes"} else ONE
-    )
+    each = container.elements.times(exactly(_BYTES)).scaled(TRAVERSAL) if element in _TEXT else ONE
     return Estimate(container.known.times(each.plus(ONE)))
 
 

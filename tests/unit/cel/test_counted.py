@@ -234,6 +234,8 @@ def test_the_limit_is_the_last_unit_that_is_allowed(limit: int) -> None:
         ('$a.names.join(",").matches("a.*b")', False),
         ('dyn([$a.names, $a.names]).join(",").matches("a.*b")', True),
         ("[[1, 2], [3]].flatten().all(x, x < 4)", True),
+        ("device.includes(1)", True),
+        ("device.attributes.includes(1)", True),
         ('{"device": [1, 2, 3]}.device.all(x, x < 4)', True),
         ("[1, 2].transformMapEntry(i, v, {v: i, v + 5: i}).all(k, k < 9)", False),
     ],
