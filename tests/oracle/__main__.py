@@ -91,7 +91,7 @@ def _tally(total: Found, seconds: float) -> Iterator[str]:
             yield f"{number:8} {name.removeprefix('signature ')}"
     for fault in FAULTS:
         if counts[f"fault {fault.name}"]:
-            yield f"{counts[f'fault {fault.name}']:8} upstream's fault: {fault.name}: {fault.reason}"
+            yield f"{counts[f'fault {fault.name}']:8} known and left: {fault.name}: {fault.reason}"
     for kind, words in KINDS.items():
         if counts[f"difference {kind}"]:
             yield f"{counts[f'difference {kind}']:8} {kind}: {words}"

@@ -1,4 +1,4 @@
-"""Differences that are upstream's faults: what we do otherwise on purpose, by name, with the reason. Data alone."""
+"""Differences that are left: faults of upstream, and what is not built, by name, with the reason. Data alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault of upstream.
+    """A difference that is known and left.
 
     Attributes:
         name: what the report calls it.
@@ -37,7 +37,14 @@ class Fault:
         )
 
 
-FAULTS: Final[tuple[Fault, ...]] = ()
+FAULTS: Final = (
+    Fault(
+        "messages",
+        "upstream builds messages of protobuf, such as google.protobuf.Int64Value{value: 1}, which no selector has a use for; ours says that it cannot",
+        frozenset({"unsupported"}),
+        expression=r"google\.protobuf\.\w+\{",
+    ),
+)
 
 
 def explained(difference: Difference) -> Fault | None:

@@ -355,7 +355,7 @@ def find(entries: dict[Any, Any], key: Any) -> Any:
     Raises:
         CelRuntimeError: the value cannot be a key.
     """
-    if entries:
+    if entries and not (isinstance(entries, DomainMap) and type(key) is not str):
         for candidate in _candidates(key):
             if candidate in entries:
                 return entries[candidate]
