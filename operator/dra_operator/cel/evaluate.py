@@ -17,7 +17,7 @@ from .bound import bound
 from .counted import EXCEEDED, WORK, count
 from .environment import DECLARED_TYPES, NULL_VALUE, type_identifier
 from .expand import expand
-from .functions import KEYS, in_set, invalid_key, item, set_of
+from .functions import KEYS, in_set, invalid_key, item, optional_item, set_of
 from .meter import ImpatienceError
 from .parser import unsupported
 from .patterns import PATTERNS
@@ -228,6 +228,8 @@ class _Planner:
             _check_key(arguments[1].value)
         if name == "_[_]":
             return _index(*arguments)
+        if name == "_[?_]":
+            return _optional_index(*arguments)
         if name == "@in" and isinstance(nodes[1], syntax.ListLiteral) and isinstance(arguments[1], _Constant):
             known = set_of(arguments[1].value)
             if known is not None:
@@ -435,6 +437,10 @@ def _in_constant(item_run: Run, known: frozenset[Any]) -> Run:
     if not known:
         return _Constant(value=False)
     return lambda frame: in_set(item_run(frame), known)
+
+
+def _optional_index(container: Run, key: Run) -> Run:
+    return lambda frame: optional_item(container(frame), key(frame))
 
 
 def _index(container: Run, key: Run) -> Run:

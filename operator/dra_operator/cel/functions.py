@@ -367,8 +367,10 @@ def lookup(container: Any, key: Any) -> Any:
 def _list_index(key: Any) -> int:
     if isinstance(key, int) and not isinstance(key, bool):
         return key
-    if isinstance(key, float) and key.is_integer():
-        return int(key)
+    if isinstance(key, float):
+        if key.is_integer() and INT_MIN <= key < INT_MAX:
+            return int(key)
+        raise CelRuntimeError(f"unsupported index value {string_of_double(key)} in list")
     raise CelRuntimeError(f"unsupported index type '{type_name(key)}' in list")
 
 
