@@ -193,7 +193,7 @@ class _Digits(NamedTuple):
 
 def _exponent(raw: object, text: str) -> int:
     power = int(text[1:])
-    if abs(power) > _INT64_MAX:
+    if not _fits(power):
         raise InvalidQuantity("", f"{raw!r} is no quantity: its exponent is too large")
     power = (power + 2**31) % 2**32 - 2**31  # as upstream, which keeps 32 bits
     if power > EXPONENT_LIMIT:

@@ -43,9 +43,13 @@ def _quantity_fault(text: str) -> str:
     suffix = scanned[1]
     if suffix in _SUFFIXES:
         return _NUMBER
-    if re.fullmatch(r"[eE][+-]?[0-9]+", suffix) is None or not INT_MIN <= int(suffix[1:]) <= INT_MAX:
+    exponent = re.fullmatch(r"[eE]([+-]?)0*([0-9]*)", suffix)
+    if exponent is None or suffix[-1] in "eE+-" or len(exponent[2]) > len(str(INT_MAX)):
         return _SUFFIX
-    return "" if int(suffix[1:]) > EXPONENT_LIMIT else _NUMBER
+    power = int(f"{exponent[1]}{exponent[2] or 0}")
+    if not INT_MIN <= power <= INT_MAX:
+        return _SUFFIX
+    return "" if power > EXPONENT_LIMIT else _NUMBER
 
 
 @QUANTITIES.define("quantity(string) -> kubernetes.Quantity", cost=parsed)
