@@ -17,6 +17,7 @@ from .values import (
     IP_V4,
     URL,
     Computed,
+    Crashed,
     DomainMap,
     Duration,
     NamedFormat,
@@ -40,10 +41,6 @@ Price: TypeAlias = "Callable[[list[Any], Any], int]"
 _TEXT: Final = frozenset({"string", "bytes"})
 _PLAIN: Final = frozenset({Quantity, Computed, Semver, IP, CIDR, URL, NamedFormat})
 """Types that Kubernetes compares for one unit."""
-
-
-class Crashed(Exception):
-    """Upstream loses its way counting a call: the evaluation ends there, whatever would have absorbed a failure."""
 
 
 def price(function: str, params: tuple[Kind, ...] | None) -> Price | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dra_operator.errors import CelRuntimeError
 
 from . import expand
-from .actual import Crashed, price
+from .actual import price
 from .checks import Checked, check
 from .environment import NULL_VALUE
 from .functions import set_of
@@ -48,7 +48,7 @@ from .steps import (
     tried,
 )
 from .units import LIMIT, LIST, MAP
-from .values import TypeName
+from .values import Crashed, TypeName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

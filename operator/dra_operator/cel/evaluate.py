@@ -39,6 +39,7 @@ from .syntax import dotted
 from .units import LIMIT
 from .values import (
     NONE,
+    Crashed,
     DeviceInput,
     Optional,
     TypeName,
@@ -105,6 +106,8 @@ class Program:
             return self.run(frame) if self.counted is None else _counted(self.counted, frame, meter)
         except CelRuntimeError as error:
             raise CelRuntimeError(shortened(str(error))) from error
+        except Crashed as error:
+            raise CelRuntimeError(f"internal error: {error}") from error
         except RecursionError as error:
             raise unsupported("so deep a nesting") from error
         except UnicodeEncodeError as error:
@@ -226,10 +229,8 @@ class _Planner:
         arguments = tuple(self.plan(argument, scope) for argument in nodes)
         if name in {"_[_]", "_[?_]"} and _is_theirs(arguments[1]):
             _check_key(arguments[1].value)
-        if name == "_[_]":
-            return _index(*arguments)
-        if name == "_[?_]":
-            return _optional_index(*arguments)
+        if name in {"_[_]", "_[?_]"}:
+            return _index(*arguments, optional=name == "_[?_]")
         if name == "@in" and isinstance(nodes[1], syntax.ListLiteral) and isinstance(arguments[1], _Constant):
             known = set_of(arguments[1].value)
             if known is not None:
@@ -423,7 +424,7 @@ def _literal(run: Run) -> Run:
     device: Any = None  # constants ask for none
     try:
         return _Constant(run(Frame(device, [])))
-    except CelRuntimeError:
+    except (CelRuntimeError, Crashed):
         return run
 
 
@@ -439,14 +440,19 @@ def _in_constant(item_run: Run, known: frozenset[Any]) -> Run:
     return lambda frame: in_set(item_run(frame), known)
 
 
-def _optional_index(container: Run, key: Run) -> Run:
-    return lambda frame: optional_item(container(frame), key(frame))
-
-
-def _index(container: Run, key: Run) -> Run:
-    if isinstance(key, _Constant) and isinstance(key.value, str):
+def _index(container: Run, key: Run, *, optional: bool) -> Run:
+    """A member by its key, which is not asked for where an optional container is not there."""
+    if isinstance(key, _Constant) and isinstance(key.value, str) and not optional:
         return lambda frame: field_of(container(frame), key.value)
-    return lambda frame: item(container(frame), key(frame))
+    take = optional_item if optional else item
+
+    def run(frame: Frame) -> Any:
+        value = container(frame)
+        if isinstance(value, Optional) and not value.present:
+            return value
+        return take(value, key(frame))
+
+    return run
 
 
 # ------------------------------------------------------------------ calls

@@ -269,7 +269,7 @@ def in_set(value: Any, known: frozenset[Any]) -> bool:
     """`in` a list of constants, of which `set_of` has made a set.
 
     Raises:
-        CelRuntimeError: the value cannot be a key.
+        Crashed: the value cannot be a key.
     """
     return to_key(value) in known
 

@@ -323,18 +323,22 @@ _NO_KEYS: Final = {
 }
 
 
+class Crashed(Exception):
+    """Upstream panics here, on a key of a map or when it counts a call: the evaluation ends, whatever would have absorbed a failure."""
+
+
 def to_key(value: Any) -> Any:
     """A map key as the dictionaries hold it.
 
     Raises:
-        CelRuntimeError: the value cannot be a key.
+        Crashed: the value cannot be a key.
     """
     kind = type(value)
     if kind is str or kind is int:
         return value
     name = type_name(value)
     if name in _NO_KEYS:
-        raise CelRuntimeError(f"internal error: runtime error: hash of unhashable type {_NO_KEYS[name]}")
+        raise Crashed(f"runtime error: hash of unhashable type {_NO_KEYS[name]}")
     if name in _OWN_KEYS or value != value:  # noqa: PLR0124 - NaN, which Go never finds again
         return OwnKey(value)
     return Key(name, value)
@@ -353,7 +357,7 @@ def find(entries: dict[Any, Any], key: Any) -> Any:
     """A member of a map; numbers find keys of the same value and another type.
 
     Raises:
-        CelRuntimeError: the value cannot be a key.
+        Crashed: the value cannot be a key.
     """
     if entries and not (isinstance(entries, DomainMap) and type(key) is not str):
         for candidate in _candidates(key):
