@@ -145,12 +145,6 @@ def string_of_cidr(network: CIDR) -> str:
     return str(network)
 
 
-@CIDRS.define(".containsIP(net.CIDR, net.IP) -> bool")
-def contains_ip(network: CIDR, address: IP) -> bool:
-    """Whether the address is in the network."""
-    return covers(network, address)
-
-
 @CIDRS.define(".containsIP(net.CIDR, string) -> bool", cost=lambda _, text: spelt(text))
 def contains_ip_text(network: CIDR, text: str) -> bool:
     """Whether the address is in the network. Upstream loses the reason why a text is none."""
@@ -161,16 +155,22 @@ def contains_ip_text(network: CIDR, text: str) -> bool:
     return covers(network, address)
 
 
-@CIDRS.define(".containsCIDR(net.CIDR, net.CIDR) -> bool")
-def contains_cidr(network: CIDR, other: CIDR) -> bool:
-    """Whether all of the other network is in this one."""
-    return network.bits <= other.bits and covers(network, other.address)
+@CIDRS.define(".containsIP(net.CIDR, net.IP) -> bool")
+def contains_ip(network: CIDR, address: IP) -> bool:
+    """Whether the address is in the network."""
+    return covers(network, address)
 
 
 @CIDRS.define(".containsCIDR(net.CIDR, string) -> bool", cost=lambda _, text: spelt(text))
 def contains_cidr_text(network: CIDR, text: str) -> bool:
     """Whether all of the other network is in this one."""
     return contains_cidr(network, cidr(text))
+
+
+@CIDRS.define(".containsCIDR(net.CIDR, net.CIDR) -> bool")
+def contains_cidr(network: CIDR, other: CIDR) -> bool:
+    """Whether all of the other network is in this one."""
+    return network.bits <= other.bits and covers(network, other.address)
 
 
 @CIDRS.define(".ip(net.CIDR) -> net.IP")

@@ -142,6 +142,8 @@ KNOWN = {
     "google.protobuf.NullValue.NULL_VALUE == 1": 2,
     "dyn(1) == google.protobuf.Duration": 3,
     "net.IP == net.CIDR": 1844674407370955266,
+    'cidr("10.0.0.0/8").containsIP({}["a"])': 36,  # an open type is taken for text
+    'cidr("10.0.0.0/8").containsCIDR(optional.none().value())': 1_844_674_407_370_955_274,
 }
 
 
