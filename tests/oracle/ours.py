@@ -9,7 +9,7 @@ from __future__ import annotations
 import traceback
 from typing import TYPE_CHECKING, Any, Final
 
-from dra_operator.cel import CelPythonCompiler
+from dra_operator.cel import Compiler
 from dra_operator.cel.answers import HINT
 from dra_operator.cel.checks import check
 from dra_operator.cel.counted import counted
@@ -54,7 +54,7 @@ class Ours:
     """Our engine. Slices are kept by the identity of the question's devices, as long as this object."""
 
     def __init__(self) -> None:
-        self._compilers = {name: CelPythonCompiler(known) for name, known in ENVIRONMENTS.items()}
+        self._compilers = {name: Compiler(known) for name, known in ENVIRONMENTS.items()}
         self._slices: dict[int, tuple[Json, ResourceSlice]] = {}
 
     def answer(self, question: Json) -> Json:

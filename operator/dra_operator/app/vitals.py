@@ -51,7 +51,7 @@ from dra_operator.metrics import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from dra_operator.cel import CelPythonCompiler
+    from dra_operator.cel import Compiler
     from dra_operator.cluster import Cluster
     from dra_operator.controllers.clock import Clock
     from dra_operator.controllers.driftwatch import DriftWatch
@@ -123,7 +123,7 @@ class Vitals:
     writer: Writer
     events: EventWriter
     inventory: Inventory
-    selectors: CelPythonCompiler
+    selectors: Compiler
     loops: Sequence[Loop]
     waiting: Waiting
     drift: DriftWatch

@@ -61,8 +61,8 @@ def compile_selector(expression: str, environment: Environment) -> tuple[Program
         raise unsupported("so deep a nesting") from error
 
 
-class CelPythonCompiler:
-    """Fulfils `SelectorCompiler` and `DerivationCompiler` with our own parser, checker and evaluator.
+class Compiler:
+    """Fulfils `SelectorCompiler` and `DerivationCompiler`.
 
     Args:
         environment: gives the names that expressions may use; the default is what the scheduler does (alloc L-6).

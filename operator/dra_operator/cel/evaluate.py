@@ -1,7 +1,7 @@
 """The evaluator: a checked syntax tree becomes nested Python closures, which run once per device.
 
-Errors of CEL are `CelRuntimeError`s; `&&`, `||`, `all` and `exists` absorb them as CEL prescribes. cel-python's own
-evaluator is not used: its answers differ from upstream's on values of mixed types (see docs/decisions).
+Errors of CEL are `CelRuntimeError`s; `&&`, `||`, `all` and `exists` absorb them as CEL prescribes. It counts
+work in units of our own alone; what could go over upstream's limit is handed to `counted.py`.
 """
 
 from __future__ import annotations

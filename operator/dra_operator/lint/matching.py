@@ -22,7 +22,7 @@ from .names import NAMED, class_name, lookups, meant, meant_domain
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from dra_operator.cel import CelPythonCompiler
+    from dra_operator.cel import Compiler
     from dra_operator.model import Device, ResourceSlice
 
     from .known import Known
@@ -65,7 +65,7 @@ class Matcher:
 
     def __init__(self, known: Known) -> None:
         self._known = known
-        self._compiler: CelPythonCompiler = default_compiler()
+        self._compiler: Compiler = default_compiler()
 
     def class_(self, item: Item) -> None:
         """The selectors of a class."""

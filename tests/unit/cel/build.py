@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dra_operator.cel import CelPythonCompiler, default_compiler
+from dra_operator.cel import Compiler, default_compiler
 from dra_operator.features import DEFAULT_1_37
 from dra_operator.model import ResourceSlice, from_object
 
@@ -41,9 +41,7 @@ def slice_of(*devices: dict[str, Any], driver: str = DRIVER) -> ResourceSlice:
     )
 
 
-def matches(
-    expression: str, device: dict[str, Any] | None = None, compiler: CelPythonCompiler = COMPILER
-) -> bool:
+def matches(expression: str, device: dict[str, Any] | None = None, compiler: Compiler = COMPILER) -> bool:
     """What a selector answers for one device; `$a` stands for the attributes of its driver, `$c` for its capacities."""
     slice_ = slice_of(GPU if device is None else device)
     text = expression.replace("$a", f'device.attributes["{DRIVER}"]').replace(

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from dra_operator.cel import CelPythonCompiler, default_compiler
+from dra_operator.cel import Compiler, default_compiler
 from dra_operator.cel.adapter import SPARE
 from dra_operator.errors import CelCompileError, CelRuntimeError
 from dra_operator.features import DEFAULT_1_37, Features
@@ -82,7 +82,7 @@ def generation(uid: str, number: int, *devices: dict[str, Any], label: str = "")
     return msgspec.structs.replace(slice_of(*devices), metadata=metadata)
 
 
-def evaluated(compiler: CelPythonCompiler, slice_: ResourceSlice) -> int:
+def evaluated(compiler: Compiler, slice_: ResourceSlice) -> int:
     """How many devices are evaluated to have all answers."""
     before = compiler.answers.tally.evaluated
     selector = compiler.compile(INDEX, DEFAULT_1_37)
@@ -128,7 +128,7 @@ def test_slices_that_went_are_kept_in_a_bounded_number() -> None:
 
 
 def test_a_compiler_keeps_a_bounded_number_of_answers() -> None:
-    compiler = CelPythonCompiler(max_kept=30)
+    compiler = Compiler(max_kept=30)
     slices = [slice_of(GPU, OTHER) for _ in range(10)]
     for number in range(8):
         selector = compiler.compile(f"{INDEX} || {number} < 0", DEFAULT_1_37)

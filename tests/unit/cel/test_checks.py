@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dra_operator.cel import CelPythonCompiler, syntax
+from dra_operator.cel import Compiler, syntax
 from dra_operator.cel.checks import Checked, check
 from dra_operator.cel.environment import new_expressions, stored_expressions
 from dra_operator.cel.parser import parse
@@ -93,7 +93,7 @@ GATED = {
 @pytest.mark.parametrize(("expression", "message"), GATED.items())
 def test_new_expressions_honour_gates_and_stored_ones_do_not(expression: str, message: str) -> None:
     """Alloc L-6, L-9: the scheduler compiles stored expressions whatever the gates say."""
-    new = CelPythonCompiler(new_expressions)
+    new = Compiler(new_expressions)
     everything = Features(consumable_capacity=True, list_type_attributes=True)
     with pytest.raises(CelCompileError) as caught:
         new.compile(expression, Features())
@@ -259,7 +259,7 @@ def test_what_is_likely_meant_is_told(expression: str) -> None:
 
 
 def test_an_attribute_may_be_a_list_only_with_the_gate() -> None:
-    without = CelPythonCompiler(lambda _: new_expressions(Features(list_type_attributes=False)))
+    without = Compiler(lambda _: new_expressions(Features(list_type_attributes=False)))
     with pytest.raises(CelCompileError, match="hint: attributes can be lists with the feature gate"):
         without.compile("device.attributes['d'].x.exists(y, y == 1)", DEFAULT_1_37)
 

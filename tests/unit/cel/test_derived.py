@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dra_operator.cel import CelPythonCompiler
+from dra_operator.cel import Compiler
 from dra_operator.cel.environment import new_expressions
 from dra_operator.errors import CelCompileError, CelRuntimeError
 from dra_operator.features import DEFAULT_1_37, Features
@@ -14,7 +14,7 @@ from dra_operator.model import DeviceAttribute
 
 from .build import COMPILER, DRIVER, GPU, slice_of
 
-NEW = CelPythonCompiler(new_expressions)
+NEW = Compiler(new_expressions)
 
 
 def derived(expression: str, device: dict[str, Any] | None = None) -> DeviceAttribute:

