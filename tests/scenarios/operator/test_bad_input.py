@@ -145,7 +145,7 @@ class Case:
 GUARDED = f'device.driver == "{DRIVER}"'
 SPEED = f'device.attributes["{DRIVER}"].speed > 3'
 ONE_TOO_MANY = f'device.driver == "{DRIVER}" && (device.attributes["{DRIVER}"].numa == 0))'
-DURATION = f'device.driver == "{DRIVER}" && duration("1s") > duration("0s")'
+MESSAGE = f'device.driver == "{DRIVER}" && google.protobuf.Int64Value{{value: 1}} == 1'
 REQUEST = "ResourceClaim default/bad: spec.devices.requests[0]"
 SELECTOR = f"{REQUEST}.exactly.selectors[0].cel.expression: "
 CLASS_SELECTOR = "DeviceClass odd: spec.selectors[0].cel.expression: "
@@ -337,20 +337,20 @@ CASES = (
     ),
     Case(
         "a class that the engine does not evaluate",
-        (of_class(DURATION), *asks(requests(class_name="odd"))),
+        (of_class(MESSAGE), *asks(requests(class_name="odd"))),
         "SelectorNotEvaluated",
         (
-            f"{CLASS_SELECTOR}the function duration() is not supported yet, so that nobody can tell",
+            f"{CLASS_SELECTOR}building messages is not supported yet, so that nobody can tell",
             f". Write the selector without it. {EDIT_CLASS}",
         ),
         patches("class", "odd", {"selectors": cel(GUARDED)}),
     ),
     Case(
         "a request that the engine does not evaluate",
-        asks(spec(selectors=cel(DURATION))),
+        asks(spec(selectors=cel(MESSAGE))),
         "SelectorNotEvaluated",
         (
-            f"{SELECTOR}the function duration() is not supported yet, so that nobody can tell",
+            f"{SELECTOR}building messages is not supported yet, so that nobody can tell",
             f". Write the selector without it. {REWRITE}",
         ),
         writes_anew,
