@@ -131,6 +131,10 @@ def _named_type(name: str) -> Kind:
     return type_of(_NAMED.get(name) or Kind(name))
 
 
+_OPEN: Final = frozenset({syntax.Ident, syntax.ListLiteral, syntax.MapLiteral})
+"""What keeps type parameters in its type although they stand for something already; what comes later may still make that more general."""
+
+
 class _Checker:
     """Checks one expression. Rules are steps of a walk; a fault is noted, and the check goes on with a type that fits everything."""
 
@@ -174,8 +178,8 @@ class _Checker:
         kind = self._bindings.substitute(found)
         if kind.is_large:
             raise unsupported("so large a type")
-        self._kinds[node] = kind
-        return kind
+        self._kinds[node] = found
+        return found if type(node) in _OPEN else kind
 
     def _each(self, nodes: Sequence[Node], scope: Scope) -> Generator[Any, Any, list[Kind]]:
         kinds: list[Kind] = []
@@ -225,7 +229,7 @@ class _Checker:
         type_name = type_identifier(node, scope)
         if type_name:
             return _named_type(type_name)
-        kind: Kind = yield self._kind(node.operand, scope)
+        kind = self._bindings.substitute((yield self._kind(node.operand, scope)))
         is_optional = kind.name == "optional_type"
         result = self._field(kind.params[0] if is_optional else kind, node.field, node.at)
         return optional_of(result) if is_optional or node.optional else result
@@ -246,7 +250,7 @@ class _Checker:
         return DYN
 
     def _has(self, node: syntax.Has, scope: Scope) -> Step:
-        kind: Kind = yield self._kind(node.operand, scope)
+        kind = self._bindings.substitute((yield self._kind(node.operand, scope)))
         self._field(kind.params[0] if kind.name == "optional_type" else kind, node.field, node.at)
         return BOOL
 
@@ -349,7 +353,7 @@ class _Checker:
         return map_of(self._joined(keys), self._joined(values))
 
     def _fold(self, node: syntax.Fold, scope: Scope) -> Step:
-        kind: Kind = yield self._kind(node.range, scope)
+        kind = self._bindings.substitute((yield self._kind(node.range, scope)))
         first, second = (
             self._pair(kind, node.range) if node.second else (self._element(kind, node.range), DYN)
         )
@@ -404,7 +408,7 @@ class _Checker:
         return INT if kind.name == "list" else element, element
 
     def _sort_by(self, node: syntax.SortBy, scope: Scope) -> Step:
-        kind: Kind = yield self._kind(node.range, scope)
+        kind = self._bindings.substitute((yield self._kind(node.range, scope)))
         key: Kind = yield self._kind(node.key, {**scope, node.variable: self._element(kind, node)})
         kinds = (kind, list_of(key))
         overloads = self._functions.of("@sortByAssociatedKeys", method=True)
