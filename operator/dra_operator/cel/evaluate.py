@@ -15,7 +15,7 @@ from . import syntax
 from .actual import can_crash
 from .bound import bound
 from .counted import EXCEEDED, WORK, count
-from .environment import DECLARED_TYPES, NULL_VALUE, type_identifier
+from .environment import DECLARED_TYPES, NULL_VALUE, TYPE_IDENTIFIERS, type_identifier
 from .expand import expand
 from .functions import KEYS, in_set, invalid_key, item, optional_item, set_of
 from .meter import ImpatienceError
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
     from .checks import Checked
     from .counted import Counted
+    from .kinds import Kind
     from .meter import Meter
     from .registry import Table
     from .running import Run
@@ -162,6 +163,7 @@ class _Planner:
         self.slots = 0
         self._functions = functions
         self._calls = checked.calls
+        self._kinds = checked.kinds
         self._rules: dict[type, Callable[[Any, Slots], Run]] = {
             syntax.Literal: lambda node, _: _Constant(node.value),
             syntax.Ident: self._ident,
@@ -188,6 +190,7 @@ class _Planner:
 
     def _ident(self, node: syntax.Ident, scope: Slots) -> Run:
         if node.name in scope and not node.name.startswith("."):
+            _check_variable(node.name, self._kinds[node])
             return _variable(scope[node.name])
         name = node.name.removeprefix(".")
         if name == "device":
@@ -337,6 +340,7 @@ class _Planner:
 
     def _bind(self, node: syntax.Bind, scope: Slots) -> Run:
         value = self.plan(node.value, scope)
+        _check_variable(node.variable, self._kinds[node.value])
         slot, inner = self._declare(node.variable, scope)
         body = self.plan(node.body, inner)
 
@@ -351,6 +355,8 @@ class _Planner:
 
     def _optional_map(self, node: syntax.OptionalMap, scope: Slots) -> Run:
         operand = self.plan(node.operand, scope)
+        for kind in self._kinds[node.operand].params:
+            _check_variable(node.variable, kind)
         slot, inner = self._declare(node.variable, scope)
         body, flat = self.plan(node.body, inner), node.flat
 
@@ -402,6 +408,18 @@ def _type(name: str) -> Run:
     if name in DECLARED_TYPES:
         raise CelCompileError(f"program instantiation failed: reference to undefined type: {name}")
     return _Constant(TypeName(name))
+
+
+def _check_variable(name: str, kind: Kind) -> None:
+    """A variable whose value is a type: cel-go takes its name for that of the type.
+
+    Nobody calls a variable `int` and keeps a type in it.
+
+    Raises:
+        CelCompileError: there is no type of that name.
+    """
+    if kind.name == "type" and name not in TYPE_IDENTIFIERS:
+        raise CelCompileError(f"program instantiation failed: reference to undefined type: {name}")
 
 
 def _variable(slot: int) -> Run:

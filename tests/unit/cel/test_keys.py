@@ -106,3 +106,40 @@ def test_an_open_type_becomes_that_of_the_first_overload_that_fits(expression: s
         CelCompileError, match=r"must evaluate to bool or the unknown type, not (double|bytes)"
     ):
         matches(expression)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "cel.bind(x, int, x == int)",
+        "cel.bind(x, type(device.driver), true)",
+        "[int].exists(x, x == int)",
+        '{"a": int}.all(k, v, v == int)',
+        "optional.of(int).optMap(x, 1).hasValue()",
+    ],
+)
+def test_a_variable_that_is_a_type_is_taken_for_its_name(expression: str) -> None:
+    with pytest.raises(
+        CelCompileError, match=r"program instantiation failed: reference to undefined type: [xv]"
+    ):
+        matches(expression)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["[int].exists(x, true)", "cel.bind(x, dyn(int), x == int)"],
+)
+def test_a_variable_that_is_a_type_is_fine_where_nobody_asks_for_it(expression: str) -> None:
+    assert matches(expression)
+
+
+@pytest.mark.parametrize(
+    ("expression", "found"),
+    [
+        ("[?optional.none(), true].flatten(3) == []", "'dyn' but found 'bool'"),
+        ("cel.bind(x, [true, [][0]], x.flatten(3) == [])", "'bool' but found 'dyn'"),
+    ],
+)
+def test_a_literal_is_open_until_all_is_checked(expression: str, found: str) -> None:
+    with pytest.raises(CelCompileError, match=f"expected type {found}"):
+        matches(expression)
