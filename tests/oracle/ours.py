@@ -15,7 +15,6 @@ from dra_operator.cel.checks import check
 from dra_operator.cel.counted import counted
 from dra_operator.cel.environment import new_expressions, stored_expressions
 from dra_operator.cel.estimate import estimate
-from dra_operator.cel.parser import parse
 from dra_operator.cel.values import device_input
 from dra_operator.errors import CelCompileError, CelError, CelRuntimeError, CelUnsupported
 from dra_operator.features import Features
@@ -83,8 +82,8 @@ class Ours:
             derivation = compiler.compile_derived(expression, features)
         else:
             selector = compiler.compile(expression, features)
-        checked = check(expression, parse(expression), environment)
-        counting = counted(checked, environment)
+        checked = check(expression, environment)
+        counting = counted(checked, environment.functions)
 
         def evaluate(slice_: ResourceSlice) -> Json:
             device = slice_.spec.devices[0]
@@ -105,7 +104,7 @@ class Ours:
 
 def _static(checked: Checked, environment: Environment) -> Json:
     """What is known without a device: the type and the estimated cost."""
-    return {"outcome": "ok", "outputType": str(checked.kind), "maxCost": estimate(checked, environment).max}
+    return {"outcome": "ok", "outputType": str(checked.kind), "maxCost": estimate(checked).max}
 
 
 def _with_cost(said: Json, counting: Counted, slice_: ResourceSlice) -> Json:

@@ -15,8 +15,8 @@ from .environment import stored_expressions
 from .evaluate import plan
 from .generate import generate
 from .meter import Meter
-from .parser import parse, unsupported
 from .patterns import PATTERNS
+from .source import unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,20 +39,15 @@ COMPILING: Final = 50
 """Units of work for each character that is compiled (measured: 10 to 50 µs, where a unit is a quarter of one)."""
 
 
-def compile_program(expression: str, environment: Environment) -> Program:
-    """Parse, check and plan a selector.
+def compile_selector(expression: str, environment: Environment) -> tuple[Program, Generated | None]:
+    """Parse, check and plan a selector: its closures, and the fast way if there is one.
 
     Raises:
         CelCompileError: it does not compile.
         CelUnsupported: it may be valid, but this engine cannot evaluate it.
     """
-    return compile_selector(expression, environment)[0]
-
-
-def compile_selector(expression: str, environment: Environment) -> tuple[Program, Generated | None]:
-    """The same, and the fast way if there is one; raises what `compile_program` does."""
     try:
-        checked = check_selector(expression, parse(expression, environment.macros), environment)
+        checked = check_selector(expression, environment)
         program = plan(checked, environment.functions)
         if program.counted is not None:
             return program, None

@@ -37,6 +37,7 @@ from .kinds import (
     optional_of,
     type_of,
 )
+from .parser import parse
 from .source import compile_error, located, unsupported
 from .syntax import dotted
 from .validators import validate
@@ -87,24 +88,24 @@ class Checked:
         return self.kinds[self.node]
 
 
-def check(text: str, node: Node, environment: Environment) -> Checked:
-    """Check an expression, whatever its result.
+def check(text: str, environment: Environment) -> Checked:
+    """Parse and check an expression, whatever its result.
 
     Raises:
         CelCompileError: it does not compile.
-        CelUnsupported: it uses what this engine does not have.
+        CelUnsupported: it goes beyond our own bounds.
     """
-    return _Checker(text, environment).run(node)
+    return _Checker(text, environment).run(parse(text, environment.macros))
 
 
-def check_selector(text: str, node: Node, environment: Environment) -> Checked:
-    """Check an expression that must give a bool, or what only the device can tell.
+def check_selector(text: str, environment: Environment) -> Checked:
+    """Parse and check an expression that must give a bool, or what only the device can tell.
 
     Raises:
         CelCompileError: it does not compile, or its result cannot be a bool.
-        CelUnsupported: it uses what this engine does not have.
+        CelUnsupported: it goes beyond our own bounds.
     """
-    checked = check(text, node, environment)
+    checked = check(text, environment)
     if checked.kind not in {BOOL, environment.attribute}:
         message = f"must evaluate to bool or the unknown type, not {checked.kind}"
         raise CelCompileError(f"{message}{Hints(environment).for_result(checked)}")

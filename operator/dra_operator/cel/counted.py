@@ -14,11 +14,10 @@ from dra_operator.errors import CelRuntimeError
 
 from . import expand
 from .actual import price
-from .checks import Checked, check
 from .environment import NULL_VALUE
 from .functions import set_of
-from .parser import parse, unsupported
 from .running import Dispatch, Frame, candidates
+from .source import unsupported
 from .steps import (
     UNSET,
     Attribute,
@@ -53,7 +52,7 @@ from .values import Crashed, TypeName
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from .environment import Environment
+    from .checks import Checked
     from .expand import Expanded
     from .registry import Table
     from .steps import Run
@@ -116,17 +115,14 @@ class Counted:
         return result
 
 
-def counted(expression: str | Checked, environment: Environment) -> Counted:
-    """An expression for counted evaluations, whatever its result.
+def counted(checked: Checked, functions: Table) -> Counted:
+    """A checked expression for counted evaluations, whatever its result.
 
     Raises:
-        CelCompileError: it does not compile.
-        CelUnsupported: it uses what this engine does not have.
+        CelUnsupported: it goes beyond our own bounds.
     """
     try:
-        if not isinstance(expression, Checked):
-            expression = check(expression, parse(expression, environment.macros), environment)
-        return count(expand.expand(expression), environment.functions)
+        return count(expand.expand(checked), functions)
     except RecursionError as error:
         raise unsupported("so deep a nesting") from error
 

@@ -15,7 +15,7 @@ from dra_operator.model import DeviceAttribute
 from .checks import check
 from .evaluate import plan
 from .kinds import BOOL, INT, SEMVER, STRING
-from .parser import parse, unsupported
+from .source import unsupported
 from .values import Optional, TypeName, type_name
 from .versions import Semver
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from .evaluate import Program
     from .kinds import Kind
     from .meter import Meter
-    from .syntax import Node
     from .values import DeviceInput
 
 _SCALARS: Final = frozenset({BOOL, INT, STRING, SEMVER})
@@ -71,14 +70,14 @@ def _allowed(kind: Kind) -> bool:
     return kind in _SCALARS or kind.is_dyn
 
 
-def check_derived(text: str, node: Node, environment: Environment) -> Checked:
-    """Check an expression whose values must be such as attributes can have (alloc D-4).
+def check_derived(text: str, environment: Environment) -> Checked:
+    """Parse and check an expression whose values must be such as attributes can have (alloc D-4).
 
     Raises:
         CelCompileError: it does not compile, or gives other values; lists are attributes only where devices have lists.
-        CelUnsupported: it uses what this engine does not have.
+        CelUnsupported: it goes beyond our own bounds.
     """
-    checked = check(text, node, environment)
+    checked = check(text, environment)
     kind = checked.kind
     element = kind.params[0] if environment.lists and kind.name == "list" else kind
     if not _allowed(element):
@@ -95,7 +94,7 @@ def compile_derived(expression: str, environment: Environment) -> Program:
         CelUnsupported: it may be valid, but this engine cannot evaluate it.
     """
     try:
-        checked = check_derived(expression, parse(expression, environment.macros), environment)
+        checked = check_derived(expression, environment)
         return plan(checked, environment.functions)
     except RecursionError as error:
         raise unsupported("so deep a nesting") from error

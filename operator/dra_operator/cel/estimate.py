@@ -11,25 +11,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from . import expand
-from .checks import Checked, check
-from .parser import parse, unsupported
 from .prices import Estimate, Seen, estimate_call
+from .source import unsupported
 from .units import LIMIT, LIST, MAP, MOST, NOTHING, ONE, UNKNOWN, Cost, Range, exactly
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .environment import Environment
+    from .checks import Checked
     from .expand import Expanded
     from .kinds import Kind
 
 TOO_COMPLEX: Final = "too complex, exceeds cost limit"
 """What the API server says of an expression whose estimate is over the limit, at the expression's field (V-26)."""
-
-TOO_COMPLEX_TOGETHER: Final = (
-    "too complex, total cost of derived attribute CEL expressions in the claim exceeds cost limit"
-)
-"""What it says of a claim whose derived attributes go over the limit together, at the claim's `devices` (D-6)."""
 
 _ATTRIBUTES: Final = 32
 """Attributes and capacities that a device may have."""
@@ -41,19 +35,13 @@ _STRUCTURES: Final = frozenset({"map", "kubernetes.DRADevice", "kubernetes.Quant
 """Types whose fields cost a unit when they are read; on others, such as `dyn`, upstream's estimate forgets it."""
 
 
-def estimate(expression: str | Checked, environment: Environment) -> Cost:
+def estimate(checked: Checked) -> Cost:
     """The units that an expression costs, as upstream estimates them: `max` is what the API server compares with `LIMIT`.
 
     Raises:
-        CelCompileError: it does not compile.
-        CelUnsupported: it uses what this engine does not have.
+        CelUnsupported: it goes beyond our own bounds.
     """
     try:
-        checked = (
-            expression
-            if isinstance(expression, Checked)
-            else check(expression, parse(expression, environment.macros), environment)
-        )
         return Estimator().cost(expand.expand(checked))
     except RecursionError as error:
         raise unsupported("so deep a nesting") from error

@@ -19,7 +19,6 @@ from .environment import DECLARED_TYPES, NULL_VALUE, TYPE_IDENTIFIERS, type_iden
 from .expand import expand
 from .functions import KEYS, in_set, invalid_key, item, optional_item, set_of
 from .meter import ImpatienceError
-from .parser import unsupported
 from .patterns import PATTERNS
 from .running import (
     Dispatch,
@@ -35,6 +34,7 @@ from .running import (
     shortened,
     truth,
 )
+from .source import unsupported
 from .syntax import dotted
 from .units import LIMIT
 from .values import (

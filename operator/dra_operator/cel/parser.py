@@ -15,7 +15,7 @@ from . import complaints, syntax
 from .depth import make_room
 from .literals import CONSTANTS
 from .macros import ALL, Expansion, expand
-from .source import NOWHERE, compile_error, fault, located, unsupported
+from .source import NOWHERE, compile_error, fault, located
 from .tokens import END, Token, tokens
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from .syntax import Node
 
     State = Callable[[], "State | None"]
-
-__all__ = ["MAX_BYTES", "MAX_DEPTH", "fault", "parse", "unsupported"]
 
 MAX_BYTES: Final = 10 * 1024
 """Expressions are limited to 10 KiB of UTF-8 (alloc L-8): the API server's validation refuses longer ones before it compiles them."""

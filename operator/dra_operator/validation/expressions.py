@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 from dra_operator.cel.checks import check_selector
 from dra_operator.cel.environment import new_expressions
 from dra_operator.cel.estimate import TOO_COMPLEX, estimate, is_too_complex
-from dra_operator.cel.parser import parse
 from dra_operator.errors import CelCompileError, CelUnsupported
 from dra_operator.validation.causes import Cause
 from dra_operator.validation.checks import forbidden, too_long, wrong
@@ -46,8 +45,8 @@ def compiled(features: Features) -> Judge:
         if causes:
             return causes
         try:
-            checked = check_selector(expression, parse(expression), environment)
-            costs = estimate(checked, environment)
+            checked = check_selector(expression, environment)
+            costs = estimate(checked)
         except CelCompileError as error:
             return [replace(wrong(path, expression, str(error)), error=error)]
         except CelUnsupported as error:

@@ -19,7 +19,6 @@ from dra_operator.cel.checks import check
 from dra_operator.cel.environment import stored_expressions
 from dra_operator.cel.evaluate import plan
 from dra_operator.cel.meter import Meter
-from dra_operator.cel.parser import parse
 from dra_operator.cel.times import duration_text, timestamp_text
 from dra_operator.cel.validators import homogeneous_literals
 from dra_operator.cel.values import (
@@ -115,8 +114,7 @@ def difference(case: Case) -> str:
     """How our answer is another one than the suite's; empty when it is not."""
     environment = mixed()
     try:
-        node = parse(case.expression)
-        checked = check(case.expression, node, environment)
+        checked = check(case.expression, environment)
         program = plan(checked, environment.functions)
         value = typed(program.evaluate(DEVICE, Meter())) if not case.kind else None
     except CelUnsupported as error:

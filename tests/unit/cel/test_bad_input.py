@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from dra_operator.cel import default_compiler
+from dra_operator.cel.checks import check
 from dra_operator.cel.environment import stored_expressions
 from dra_operator.cel.estimate import estimate
 from dra_operator.cel.parser import MAX_BYTES
@@ -36,7 +37,7 @@ def on_a_small_stack(*expressions: str) -> list[tuple[bool | CelError, int]]:
     try:
         thread = threading.Thread(
             target=lambda: found.extend(
-                (answer(text), estimate(text, stored_expressions()).max) for text in expressions
+                (answer(text), estimate(check(text, stored_expressions())).max) for text in expressions
             )
         )
         thread.start()

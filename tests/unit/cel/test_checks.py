@@ -7,7 +7,6 @@ import pytest
 from dra_operator.cel import Compiler, syntax
 from dra_operator.cel.checks import Checked, check
 from dra_operator.cel.environment import new_expressions, stored_expressions
-from dra_operator.cel.parser import parse
 from dra_operator.errors import CelCompileError
 from dra_operator.features import DEFAULT_1_37, Features
 
@@ -104,7 +103,7 @@ def test_new_expressions_honour_gates_and_stored_ones_do_not(expression: str, me
 
 def checked(expression: str) -> Checked:
     """What the checker finds out about an expression."""
-    return check(expression, parse(expression), stored_expressions())
+    return check(expression, stored_expressions())
 
 
 def fitting(expression: str) -> list[str]:

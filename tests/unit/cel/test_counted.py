@@ -8,14 +8,13 @@ from dataclasses import replace
 import pytest
 
 from dra_operator.cel.bound import bound
-from dra_operator.cel.cache import compile_program
+from dra_operator.cel.cache import compile_selector
 from dra_operator.cel.checks import check
 from dra_operator.cel.counted import EXCEEDED, counted
 from dra_operator.cel.environment import stored_expressions
 from dra_operator.cel.evaluate import plan
 from dra_operator.cel.expand import expand
 from dra_operator.cel.meter import Meter
-from dra_operator.cel.parser import parse
 from dra_operator.cel.units import LIMIT, MOST
 from dra_operator.cel.values import device_input
 from dra_operator.errors import CelRuntimeError
@@ -33,7 +32,9 @@ def written(expression: str) -> str:
 
 
 def measured(expression: str, limit: int = LIMIT) -> tuple[object, int]:
-    return counted(written(expression), stored_expressions()).measure(DEVICE, limit)
+    environment = stored_expressions()
+    checked = check(written(expression), environment)
+    return counted(checked, environment.functions).measure(DEVICE, limit)
 
 
 KNOWN = {
@@ -196,7 +197,7 @@ def test_an_evaluation_costs_what_it_costs_upstream(expression: str) -> None:
 def plain(expression: str) -> object:
     """The answer without counting; a failure as its text."""
     text, environment = written(expression), stored_expressions()
-    program = plan(check(text, parse(text), environment), environment.functions)
+    program = plan(check(text, environment), environment.functions)
     try:
         return replace(program, counted=None).evaluate(DEVICE, Meter())
     except CelRuntimeError as error:
@@ -212,7 +213,7 @@ def test_counting_does_not_change_the_answer(expression: str) -> None:
 @pytest.mark.parametrize("expression", KNOWN)
 def test_no_evaluation_costs_more_than_the_bound(expression: str) -> None:
     text, environment = written(expression), stored_expressions()
-    most = bound(expand(check(text, parse(text), environment)))
+    most = bound(expand(check(text, environment)))
     assert measured(expression, MOST)[1] <= most
 
 
@@ -241,7 +242,7 @@ def test_the_limit_is_the_last_unit_that_is_allowed(limit: int) -> None:
     ],
 )
 def test_only_what_could_cost_too_much_is_counted(expression: str, *, is_counted: bool) -> None:
-    program = compile_program(written(expression), stored_expressions())
+    program, _ = compile_selector(written(expression), stored_expressions())
     assert (program.counted is not None) == is_counted
 
 
@@ -257,7 +258,7 @@ ONES = f"[{', '.join('1' * 100)}]"
 )
 def test_what_upstream_underestimates_ends_at_the_limit_all_the_same(expression: str) -> None:
     with pytest.raises(CelRuntimeError, match=EXCEEDED):
-        compile_program(written(expression), stored_expressions()).evaluate(DEVICE, Meter())
+        compile_selector(written(expression), stored_expressions())[0].evaluate(DEVICE, Meter())
 
 
 @pytest.mark.parametrize(
@@ -270,7 +271,7 @@ def test_what_upstream_underestimates_ends_at_the_limit_all_the_same(expression:
     ],
 )
 def test_where_upstream_breaks_while_counting_nothing_absorbs_it(expression: str, text: str | None) -> None:
-    program = compile_program(written(expression), stored_expressions())
+    program, _ = compile_selector(written(expression), stored_expressions())
     if text is None:
         assert program.evaluate(DEVICE, Meter()) is True
         return

@@ -6,7 +6,6 @@ import pytest
 
 from dra_operator.cel.checks import check
 from dra_operator.cel.environment import Environment, new_expressions, stored_expressions
-from dra_operator.cel.parser import parse
 from dra_operator.errors import CelCompileError
 from dra_operator.features import Features
 
@@ -38,7 +37,7 @@ GATES = Features(consumable_capacity=True, list_type_attributes=False)
 
 def _takes(environment: Environment, expression: str) -> bool:
     try:
-        check(expression, parse(expression, environment.macros), environment)
+        check(expression, environment)
     except CelCompileError:
         return False
     return True
