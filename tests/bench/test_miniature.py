@@ -1,4 +1,4 @@
-"""The benches themselves work (`tests.bench`, `tests.bench.start_up`): miniature runs with all their processes, and what they say when a run fails."""
+"""The benches themselves work (`tests.bench`, `tests.bench.selectors`, `tests.bench.start_up`): miniature runs with all their processes, and what they say when a run fails."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from dra_operator.testing.fakeapi.server import FakeApi
 from tests.contract.client import Server
 
-from . import start_up
+from . import selectors, start_up
 from .__main__ import main
 from .figures import TABLE
 from .load import LoadError, Timeline, burst, client, create, is_released
@@ -34,6 +34,11 @@ def test_ten_pods(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run.keys() == {key for key in TABLE if key not in REAL_ONLY | START_UP}
     assert all(value >= 0 for value in run.values())
     assert "pods placed" in capsys.readouterr().out
+
+
+def test_selectors_over_a_hundred_devices(capsys: pytest.CaptureFixture[str]) -> None:
+    assert selectors.main(["--devices=100", "--rounds=1"]) == 0
+    assert "the same again" in capsys.readouterr().out
 
 
 def test_ten_pods_that_the_operator_binds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
