@@ -51,6 +51,12 @@ FAULTS: Final = (
         frozenset({"value", "passes"}),
         expression=r"(?s)(compareTo|isLessThan|isGreaterThan).*(isInteger|asInteger|asApproximateFloat)",
     ),
+    Fault(
+        "crash of the planner",
+        "upstream crashes when it prepares an optional element that is an optional index by another computed index, [?a[?b[0]]]; ours evaluates it",
+        frozenset({"passes"}),
+        error=r"^runtime error: index out of range \[0\] with length 0$",
+    ),
 )
 
 
