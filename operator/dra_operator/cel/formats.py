@@ -10,11 +10,11 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from .addresses import Malformed
-from .cost import spelt
 from .registry import Table
 from .times import is_date
 from .urls import parse_request
 from .values import NONE, NamedFormat, Optional, some
+from .work import spelt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -191,7 +191,7 @@ def named(name: str) -> Optional:
 
 @FORMATS.define(
     ".validate(kubernetes.NamedFormat, string) -> optional_type(list(string))",
-    cost=lambda _, text: spelt(text),
+    work=lambda _, text: spelt(text),
 )
 def validate(wanted: NamedFormat, text: str) -> Optional:
     """What is wrong with a text; nothing if it is fine."""

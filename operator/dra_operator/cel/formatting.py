@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dra_operator.errors import CelRuntimeError, CelUnsupported
 
-from .cost import deep, linear
 from .functions import MAX_TEXT
 from .quoting import go_quoted, quoted
 from .registry import Table
 from .texts import TEXTS
 from .values import INT_MAX, TypeName, UInt, from_key, type_name
+from .work import deep, linear
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -87,10 +87,10 @@ def _not_a_number(digits: str, why: str) -> str:
     return f'error while parsing precision: error while converting precision to integer: strconv.Atoi: parsing "{digits}": {why}'
 
 
-FORMATTING.define("strings.quote(string) -> string", cost=linear)(quoted)
+FORMATTING.define("strings.quote(string) -> string", work=linear)(quoted)
 
 
-@FORMATTING.define(".format(string, list(dyn)) -> string", cost=deep)
+@FORMATTING.define(".format(string, list(dyn)) -> string", work=deep)
 def format_(text: str, arguments: tuple[Any, ...]) -> str:
     """The text with the arguments put in."""
     made: list[str] = []

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dra_operator.errors import CelRuntimeError, CelUnsupported
 
-from .cost import deep, linear
 from .registry import Table
 from .values import (
     INT_MAX,
@@ -34,6 +33,7 @@ from .values import (
     to_key,
     type_name,
 )
+from .work import deep, linear
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,13 +59,13 @@ def _uint(value: int) -> UInt:
 # ------------------------------------------------------------------ operators
 
 
-@STANDARD.define("_==_(A, A) -> bool", cost=deep)
+@STANDARD.define("_==_(A, A) -> bool", work=deep)
 def equals(left: Any, right: Any) -> bool:
     """`==`."""
     return equal(left, right)
 
 
-@STANDARD.define("_!=_(A, A) -> bool", cost=deep)
+@STANDARD.define("_!=_(A, A) -> bool", work=deep)
 def differs(left: Any, right: Any) -> bool:
     """`!=`: in cel-go, values that cannot be compared differ."""
     try:
@@ -105,7 +105,7 @@ def _define_orders() -> None:
     ]
     alike = [(kind, kind) for kind in ("bool", "string", "bytes")]
     for name, compare in _ORDERS.items():
-        STANDARD.define(*(f"{name}({left}, {right}) -> bool" for left, right in whole + alike), cost=linear)(
+        STANDARD.define(*(f"{name}({left}, {right}) -> bool" for left, right in whole + alike), work=linear)(
             compare
         )
         STANDARD.define(*(f"{name}({left}, {right}) -> bool" for left, right in mixed))(_as_doubles(compare))
@@ -238,7 +238,7 @@ def div_double(left: float, right: float) -> float:
     "_+_(string, string) -> string",
     "_+_(bytes, bytes) -> bytes",
     "_+_(list(A), list(A)) -> list(A)",
-    cost=linear,
+    work=linear,
 )
 def concatenate(left: Any, right: Any) -> Any:
     """`+` of strings, bytes and lists."""
@@ -247,7 +247,7 @@ def concatenate(left: Any, right: Any) -> Any:
     return left + right
 
 
-@STANDARD.define("@in(A, list(A)) -> bool", cost=deep)
+@STANDARD.define("@in(A, list(A)) -> bool", work=deep)
 def in_list(item: Any, items: tuple[Any, ...]) -> bool:
     """`in` a list; elements that cannot be compared are not it."""
     return any(same(item, other) for other in items)
@@ -419,7 +419,7 @@ def int_of_double(value: float) -> int:
     return int(value)
 
 
-@STANDARD.define("int(string) -> int", cost=linear)
+@STANDARD.define("int(string) -> int", work=linear)
 def int_of_string(value: str) -> int:
     """An int from decimal text."""
     if not re.fullmatch(r"[+-]?[0-9]{1,40}", value) or not INT_MIN <= int(value) <= INT_MAX:
@@ -441,7 +441,7 @@ def uint_of_double(value: float) -> UInt:
     return UInt(int(value))
 
 
-@STANDARD.define("uint(string) -> uint", cost=linear)
+@STANDARD.define("uint(string) -> uint", work=linear)
 def uint_of_string(value: str) -> UInt:
     """A uint from decimal text."""
     if not re.fullmatch(r"[0-9]{1,40}", value) or int(value) > UINT_MAX:
@@ -469,7 +469,7 @@ _FARTHEST_POWER: Final = 10**6
 """Powers of two behind which no text of ours leaves the range of doubles."""
 
 
-@STANDARD.define("double(string) -> double", cost=linear)
+@STANDARD.define("double(string) -> double", work=linear)
 def double_of_string(value: str) -> float:
     """A double from the text that Go's ParseFloat reads: decimal, or hexadecimal with a power of two."""
     hexadecimal = _HEXADECIMAL.fullmatch(value)
@@ -499,7 +499,7 @@ def bool_of_bool(value: bool) -> bool:  # noqa: FBT001 -- CEL's conversion
     return value
 
 
-@STANDARD.define("bool(string) -> bool", cost=linear)
+@STANDARD.define("bool(string) -> bool", work=linear)
 def bool_of_string(value: str) -> bool:
     """A bool from the texts that Go's ParseBool knows."""
     if value in {"1", "t", "T", "true", "TRUE", "True"}:
@@ -527,7 +527,7 @@ def string_of_bool(value: bool) -> str:  # noqa: FBT001 -- CEL's conversion
     return str(value).lower()
 
 
-@STANDARD.define("string(bytes) -> string", cost=linear)
+@STANDARD.define("string(bytes) -> string", work=linear)
 def string_of_bytes(value: bytes) -> str:
     """Text from UTF-8."""
     try:
@@ -561,7 +561,7 @@ def bytes_of_bytes(value: bytes) -> bytes:
     return value
 
 
-@STANDARD.define("bytes(string) -> bytes", cost=linear)
+@STANDARD.define("bytes(string) -> bytes", work=linear)
 def bytes_of_string(value: str) -> bytes:
     """UTF-8; bytes of a URL that were none are what they were."""
     return value.encode("utf-8", "surrogateescape")

@@ -9,10 +9,10 @@ from typing import Final
 from dra_operator.errors import CelRuntimeError, CelUnsupported, InvalidQuantity
 from dra_operator.quantity import DECIMAL_EXPONENT, EXPONENT_LIMIT, NANO, Quantity
 
-from .cost import parsed
 from .registry import Table
 from .values import INT_MAX, INT_MIN, Computed
 from .versions import Semver
+from .work import parsed
 
 QUANTITIES: Final = Table()
 SEMVERS: Final = Table()
@@ -52,7 +52,7 @@ def _quantity_fault(text: str) -> str:
     return "" if power > EXPONENT_LIMIT else _NUMBER
 
 
-@QUANTITIES.define("quantity(string) -> kubernetes.Quantity", cost=parsed)
+@QUANTITIES.define("quantity(string) -> kubernetes.Quantity", work=parsed)
 def quantity(text: str) -> Quantity:
     """A quantity from text."""
     try:
@@ -66,7 +66,7 @@ def quantity(text: str) -> Quantity:
         raise CelUnsupported("CEL: so large a quantity is not supported") from error
 
 
-@QUANTITIES.define("isQuantity(string) -> bool", cost=parsed)
+@QUANTITIES.define("isQuantity(string) -> bool", work=parsed)
 def is_quantity(text: str) -> bool:
     """Whether the text is a quantity, however large."""
     try:
@@ -165,25 +165,25 @@ def sub_whole(left: Quantity, right: int) -> Quantity:
     return Computed.by(left - Quantity.of(right, DECIMAL_EXPONENT))
 
 
-@SEMVERS.define("semver(string) -> kubernetes.Semver", cost=parsed)
+@SEMVERS.define("semver(string) -> kubernetes.Semver", work=parsed)
 def semver(text: str) -> Semver:
     """A strict semantic version."""
     return Semver.parse(text)
 
 
-@SEMVERS.define("semver(string, bool) -> kubernetes.Semver", cost=parsed)
+@SEMVERS.define("semver(string, bool) -> kubernetes.Semver", work=parsed)
 def semver_normalized(text: str, normalize: bool) -> Semver:  # noqa: FBT001 -- the library's signature
     """A semantic version, lenient on request."""
     return Semver.normalized(text) if normalize else Semver.parse(text)
 
 
-@SEMVERS.define("isSemver(string) -> bool", cost=parsed)
+@SEMVERS.define("isSemver(string) -> bool", work=parsed)
 def is_semver(text: str) -> bool:
     """Whether the text is a strict semantic version."""
     return is_semver_normalized(text, normalize=False)
 
 
-@SEMVERS.define("isSemver(string, bool) -> bool", cost=parsed)
+@SEMVERS.define("isSemver(string, bool) -> bool", work=parsed)
 def is_semver_normalized(text: str, normalize: bool) -> bool:  # noqa: FBT001 -- the library's signature
     """Whether the text is a semantic version, lenient on request."""
     try:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dra_operator.errors import CelRuntimeError
 
-from .cost import ELEMENTS, crossed, deep, linear
 from .functions import STANDARD, same
 from .ordering import ORDERED, order, sorted_numbers
 from .registry import Table
 from .times import TIMES
 from .values import Duration, UInt, go_name, type_name
+from .work import ELEMENTS, crossed, deep, linear
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,14 +52,14 @@ def _ranged(number: int) -> int:
 
 
 def _sorting(*lists: Items) -> int:
-    """Units for sorting: comparisons of long texts cost by their length, each as often as it is compared."""
+    """Units for sorting: comparisons of long texts count by their length, each as often as it is compared."""
     return sum(deep(items) * len(items).bit_length() for items in lists)
 
 
 # ------------------------------------------------------------------ cel-go's extension
 
 
-@LISTS.define(".slice(list(T), int, int) -> list(T)", cost=linear)
+@LISTS.define(".slice(list(T), int, int) -> list(T)", work=linear)
 def slice_(items: Items, start: int, end: int) -> Items:
     """The elements from one position up to another."""
     shown = f"cannot slice({start}, {end}), "
@@ -72,13 +72,13 @@ def slice_(items: Items, start: int, end: int) -> Items:
     return items[start:end]
 
 
-@LISTS.define(".flatten(list(list(T))) -> list(T)", cost=deep, guarded=False)
+@LISTS.define(".flatten(list(list(T))) -> list(T)", work=deep, guarded=False)
 def flatten(items: Any) -> Items:
     """The elements of the lists inside, and what is no list."""
     return _flat(items, 1) if isinstance(items, tuple) else _not_flat(items)
 
 
-@LISTS.define(".flatten(list(dyn), int) -> list(dyn)", cost=deep, guarded=False)
+@LISTS.define(".flatten(list(dyn), int) -> list(dyn)", work=deep, guarded=False)
 def flatten_deep(items: Any, depth: Any) -> Items:
     """As `flatten`, so many lists deep."""
     if isinstance(depth, bool) or type(depth) is not int:
@@ -116,7 +116,7 @@ def _not_flat(value: Any, *arguments: str) -> Items:
     )
 
 
-@LISTS.define("lists.range(int) -> list(int)", cost=_ranged)
+@LISTS.define("lists.range(int) -> list(int)", work=_ranged)
 def range_(number: int) -> Items:
     """Whole numbers from 0 on."""
     if number < 0:
@@ -126,13 +126,13 @@ def range_(number: int) -> Items:
     return tuple(range(number))
 
 
-@LISTS.define(".reverse(list(T)) -> list(T)", cost=linear)
+@LISTS.define(".reverse(list(T)) -> list(T)", work=linear)
 def reverse(items: Items) -> Items:
     """The elements the other way round."""
     return items[::-1]
 
 
-@LISTS.define(".distinct(list(T)) -> list(T)", cost=lambda items: crossed(items, items))
+@LISTS.define(".distinct(list(T)) -> list(T)", work=lambda items: crossed(items, items))
 def distinct(items: Items) -> Items:
     """Each element where it first occurs."""
     found: list[Any] = []
@@ -142,7 +142,7 @@ def distinct(items: Items) -> Items:
     return tuple(found)
 
 
-@LISTS.define(*(f".sort(list({kind})) -> list({kind})" for kind in SORTABLE), cost=_sorting, singleton=True)
+@LISTS.define(*(f".sort(list({kind})) -> list({kind})" for kind in SORTABLE), work=_sorting, singleton=True)
 def sort(items: Items) -> Items:
     """The elements in their order."""
     return sort_by_keys(items, items)
@@ -150,7 +150,7 @@ def sort(items: Items) -> Items:
 
 @LISTS.define(
     *(f".@sortByAssociatedKeys(list(T), list({kind})) -> list(T)" for kind in SORTABLE),
-    cost=_sorting,
+    work=_sorting,
     singleton=True,
 )
 def sort_by_keys(items: Items, keys: Items) -> Items:
@@ -168,19 +168,19 @@ def sort_by_keys(items: Items, keys: Items) -> Items:
 # ------------------------------------------------------------------ sets
 
 
-@SETS.define("sets.contains(list(T), list(T)) -> bool", cost=crossed)
+@SETS.define("sets.contains(list(T), list(T)) -> bool", work=crossed)
 def sets_contains(items: Items, part: Items) -> bool:
     """Whether the first list has each element of the second."""
     return all(_holds(items, wanted) for wanted in part)
 
 
-@SETS.define("sets.equivalent(list(T), list(T)) -> bool", cost=lambda *lists: 2 * crossed(*lists))
+@SETS.define("sets.equivalent(list(T), list(T)) -> bool", work=lambda *lists: 2 * crossed(*lists))
 def sets_equivalent(items: Items, others: Items) -> bool:
     """Whether each list has the elements of the other."""
     return sets_contains(items, others) and sets_contains(others, items)
 
 
-@SETS.define("sets.intersects(list(T), list(T)) -> bool", cost=crossed)
+@SETS.define("sets.intersects(list(T), list(T)) -> bool", work=crossed)
 def sets_intersects(items: Items, others: Items) -> bool:
     """Whether the lists have an element in common."""
     return any(_holds(others, item) for item in items)
@@ -193,7 +193,7 @@ def _holds(items: Items, wanted: Any) -> bool:
 # ------------------------------------------------------------------ Kubernetes' library
 
 
-@KUBERNETES_LISTS.define(*(f".isSorted(list({kind})) -> bool" for kind in SORTABLE), cost=deep)
+@KUBERNETES_LISTS.define(*(f".isSorted(list({kind})) -> bool" for kind in SORTABLE), work=deep)
 def is_sorted(items: Items) -> bool:
     """Whether no element is smaller than the one before it."""
     previous: Any = None
@@ -209,7 +209,7 @@ def is_sorted(items: Items) -> bool:
 def _define_sums() -> None:
     zeros = {"int": 0, "uint": UInt(0), "double": 0.0, _DURATION: Duration(0)}
     for kind, zero in zeros.items():
-        KUBERNETES_LISTS.define(f".sum(list({kind})) -> {kind}", cost=linear)(_summing(zero))
+        KUBERNETES_LISTS.define(f".sum(list({kind})) -> {kind}", work=linear)(_summing(zero))
 
 
 def _summing(zero: Any) -> Callable[[Items], Any]:
@@ -236,13 +236,13 @@ def _plus(one: Any, other: Any) -> Any:
 _define_sums()
 
 
-@KUBERNETES_LISTS.define(*(f".min(list({kind})) -> {kind}" for kind in SORTABLE), cost=deep)
+@KUBERNETES_LISTS.define(*(f".min(list({kind})) -> {kind}" for kind in SORTABLE), work=deep)
 def minimum(items: Items) -> Any:
     """The first of the smallest elements."""
     return _outermost("min", items, 1)
 
 
-@KUBERNETES_LISTS.define(*(f".max(list({kind})) -> {kind}" for kind in SORTABLE), cost=deep)
+@KUBERNETES_LISTS.define(*(f".max(list({kind})) -> {kind}" for kind in SORTABLE), work=deep)
 def maximum(items: Items) -> Any:
     """The first of the largest elements."""
     return _outermost("max", items, -1)
@@ -261,19 +261,19 @@ def _outermost(name: str, items: Items, worse: int) -> Any:
     return best
 
 
-@KUBERNETES_LISTS.define(".indexOf(list(A), A) -> int", cost=deep)
+@KUBERNETES_LISTS.define(".indexOf(list(A), A) -> int", work=deep)
 def index_of(items: Items, wanted: Any) -> int:
     """Number of the first equal element, or -1."""
     return next((number for number, item in enumerate(items) if same(item, wanted)), -1)
 
 
-@KUBERNETES_LISTS.define(".lastIndexOf(list(A), A) -> int", cost=deep)
+@KUBERNETES_LISTS.define(".lastIndexOf(list(A), A) -> int", work=deep)
 def last_index_of(items: Items, wanted: Any) -> int:
     """Number of the last equal element, or -1."""
     return max((number for number, item in enumerate(items) if same(item, wanted)), default=-1)
 
 
-@INCLUDES.define(".includes(dyn, dyn) -> bool", cost=deep)
+@INCLUDES.define(".includes(dyn, dyn) -> bool", work=deep)
 def includes(value: Any, wanted: Any) -> bool:
     """Membership in a list, equality with anything else (alloc L-9)."""
     if not isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""How much work expressions may do in one decision.
+"""How much work, in units of our own (`work.py`), expressions may do in one decision.
 
 The compiler asks before it compiles or evaluates, and counts afterwards. What is under way is finished, so a decision goes over its
 allowance by one expression or device at most. What was found stays known: the next decision goes on from there. No clock: units.
@@ -22,7 +22,7 @@ class ImpatienceError(Exception):
 
 
 class Meter:
-    """Counts units of work (`evaluate.BUDGET`); without an allowance there is no end.
+    """Counts units of work; without an allowance there is no end.
 
     Attributes:
         spent: units since the start.

@@ -7,10 +7,10 @@ from typing import Final
 from dra_operator.errors import CelRuntimeError
 
 from .addresses import Malformed, covers, masked, parse_address, parse_network, quoted
-from .cost import spelt
 from .registry import Table
 from .urls import parameters, parse_request, parse_url, split_port
 from .values import CIDR, IP, IP_V4, URL
+from .work import spelt
 
 IPS: Final = Table()
 CIDRS: Final = Table()
@@ -20,7 +20,7 @@ URLS: Final = Table()
 # ------------------------------------------------------------------ addresses
 
 
-@IPS.define("ip(string) -> net.IP", cost=spelt)
+@IPS.define("ip(string) -> net.IP", work=spelt)
 def ip(text: str) -> IP:
     """An address without a zone; IPv4 addresses in IPv6 are refused."""
     try:
@@ -40,7 +40,7 @@ def _is_mapped(address: IP) -> bool:
     return address.family != IP_V4 and address.number >> 32 == 0xFFFF  # noqa: PLR2004 -- ::ffff:0:0/96
 
 
-@IPS.define("isIP(string) -> bool", cost=spelt)
+@IPS.define("isIP(string) -> bool", work=spelt)
 def is_ip(text: str) -> bool:
     """Whether `ip` takes it."""
     try:
@@ -50,7 +50,7 @@ def is_ip(text: str) -> bool:
     return True
 
 
-@IPS.define("ip.isCanonical(string) -> bool", cost=spelt)
+@IPS.define("ip.isCanonical(string) -> bool", work=spelt)
 def is_canonical(text: str) -> bool:
     """Whether the address is written as Go prints it."""
     return str(ip(text)) == text
@@ -116,7 +116,7 @@ def is_global_unicast(address: IP) -> bool:
 # ------------------------------------------------------------------ networks
 
 
-@CIDRS.define("cidr(string) -> net.CIDR", cost=spelt)
+@CIDRS.define("cidr(string) -> net.CIDR", work=spelt)
 def cidr(text: str) -> CIDR:
     """A network, as an address in it and the length of its prefix."""
     fault = "network address parse error during conversion from string"
@@ -129,7 +129,7 @@ def cidr(text: str) -> CIDR:
     return network
 
 
-@CIDRS.define("isCIDR(string) -> bool", cost=spelt)
+@CIDRS.define("isCIDR(string) -> bool", work=spelt)
 def is_cidr(text: str) -> bool:
     """Whether `cidr` takes it."""
     try:
@@ -145,7 +145,7 @@ def string_of_cidr(network: CIDR) -> str:
     return str(network)
 
 
-@CIDRS.define(".containsIP(net.CIDR, string) -> bool", cost=lambda _, text: spelt(text))
+@CIDRS.define(".containsIP(net.CIDR, string) -> bool", work=lambda _, text: spelt(text))
 def contains_ip_text(network: CIDR, text: str) -> bool:
     """Whether the address is in the network. Upstream loses the reason why a text is none."""
     try:
@@ -161,7 +161,7 @@ def contains_ip(network: CIDR, address: IP) -> bool:
     return covers(network, address)
 
 
-@CIDRS.define(".containsCIDR(net.CIDR, string) -> bool", cost=lambda _, text: spelt(text))
+@CIDRS.define(".containsCIDR(net.CIDR, string) -> bool", work=lambda _, text: spelt(text))
 def contains_cidr_text(network: CIDR, text: str) -> bool:
     """Whether all of the other network is in this one."""
     return contains_cidr(network, cidr(text))
@@ -194,7 +194,7 @@ def prefix_length(network: CIDR) -> int:
 # ------------------------------------------------------------------ URLs
 
 
-@URLS.define("url(string) -> kubernetes.URL", cost=spelt)
+@URLS.define("url(string) -> kubernetes.URL", work=spelt)
 def url(text: str) -> URL:
     """An absolute URL, or an absolute path."""
     try:
@@ -203,7 +203,7 @@ def url(text: str) -> URL:
         raise CelRuntimeError(f"URL parse error during conversion from string: {error}") from error
 
 
-@URLS.define("isURL(string) -> bool", cost=spelt)
+@URLS.define("isURL(string) -> bool", work=spelt)
 def is_url(text: str) -> bool:
     """Whether it is an absolute URL or path; upstream does not look at the fragment here."""
     try:
@@ -244,7 +244,7 @@ def get_escaped_path(value: URL) -> str:
 
 
 @URLS.define(
-    ".getQuery(kubernetes.URL) -> map(string, list(string))", cost=lambda value: 8 * len(value.query)
+    ".getQuery(kubernetes.URL) -> map(string, list(string))", work=lambda value: 8 * len(value.query)
 )
 def get_query(value: URL) -> dict[str, tuple[str, ...]]:
     """Values by name."""

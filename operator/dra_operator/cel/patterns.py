@@ -1,4 +1,4 @@
-"""Regular expressions in RE2's syntax, compiled once, with what compiling and searching may cost at most.
+"""Regular expressions in RE2's syntax, compiled once, with the work that compiling and searching take at most.
 
 RE2 never backtracks, but its time still grows with the product of text and program, and `x{1,1000}` makes a large program of a few
 characters. So memory is limited for each pattern and for all that are kept, and the worst case of a search is what it counts as.
@@ -15,7 +15,7 @@ import re2
 
 from dra_operator.errors import CelError, CelRuntimeError, CelUnsupported
 
-from .cost import capped, linear
+from .work import capped, linear
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,10 +83,10 @@ class Patterns:
             CelRuntimeError: it is no pattern.
             CelUnsupported: it is too large.
         """
-        self.searched += self.cost(text, pattern)
+        self.searched += self.searching(text, pattern)
         return self.get(pattern).search(text) is not None
 
-    def cost(self, text: str, pattern: str) -> int:
+    def searching(self, text: str, pattern: str) -> int:
         """Units for a search of the text at worst, compiling included if that had to be done."""
         before = self.work
         found = self._look(pattern)

@@ -21,14 +21,14 @@ F = TypeVar("F", bound="Callable[..., Any]")
 
 @dataclass(frozen=True, slots=True)
 class Overload:
-    """One signature of a function, what runs for it, and what that costs beyond its node (`cost.py`; None for nothing). See `Table.define`."""
+    """One signature of a function, what runs for it, and its work beyond its node (`work.py`; None for none). See `Table.define`."""
 
     name: str
     method: bool
     params: tuple[Kind, ...]
     result: Kind
     run: Callable[..., Any]
-    cost: Callable[..., int] | None = None
+    work: Callable[..., int] | None = None
     singleton: bool = False
     guarded: bool = True
 
@@ -77,7 +77,7 @@ class Table:
     def define(
         self,
         *signatures: str,
-        cost: Callable[..., int] | None = None,
+        work: Callable[..., int] | None = None,
         singleton: bool = False,
         guarded: bool = True,
     ) -> Callable[[F], F]:
@@ -85,7 +85,7 @@ class Table:
 
         Args:
             signatures: in the notation of this module.
-            cost: units by the arguments, for work that hangs on their size.
+            work: units of our own by the arguments, for work that hangs on their size.
             singleton: whether cel-go has one implementation for all signatures, which it calls whatever the members of a list are.
             guarded: whether arguments are looked at before it is called; else it does so itself.
         """
@@ -93,7 +93,7 @@ class Table:
         def register(run: F) -> F:
             for signature in signatures:
                 overload = parse_signature(signature, run)
-                self._add(replace(overload, cost=cost, singleton=singleton, guarded=guarded))
+                self._add(replace(overload, work=work, singleton=singleton, guarded=guarded))
             return run
 
         return register

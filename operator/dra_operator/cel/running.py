@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 BUDGET: Final = 4_000_000
 """Work that an expression may do on one device: the nodes of its tree, those of comprehensions' bodies as often as they run, and what large
-values cost (`cost.py`). Half a second to a second at most, and some 100 MB. It bounds time and memory where upstream's units do not: what
+values take (`work.py`). Half a second to a second at most, and some 100 MB. It bounds time and memory where upstream's units do not: what
 upstream finishes within its limit of 1,000,000 units (alloc L-8) rarely takes more than twice as many of ours (docs/decisions)."""
 
 CUT: Final = 1024
@@ -195,8 +195,8 @@ class Dispatch:
         chosen = self._known.get(types)
         if chosen is None:
             chosen = self._known[types] = self._choose(types)
-        run, cost = chosen
-        if cost is not None and (units := cost(*values)):
+        run, work = chosen
+        if work is not None and (units := work(*values)):
             frame.spend(units)
         return run(*values)
 
@@ -213,8 +213,8 @@ class Dispatch:
             chosen = known.get(types)
             if chosen is None:
                 chosen = known[types] = choose(types)
-            call, cost = chosen
-            if cost is not None and (units := cost(one, other)):
+            call, work = chosen
+            if work is not None and (units := work(one, other)):
                 frame.spend(units)
             return call(one, other)
 
@@ -226,7 +226,7 @@ class Dispatch:
         if not fitting:
             return self._refuse(names), None
         run = self._guarded(fitting, names) if fitting[0].is_guarded else fitting[0].run
-        return run, fitting[0].cost if _SIZED.intersection(types) else None
+        return run, fitting[0].work if _SIZED.intersection(types) else None
 
     def _guarded(self, overloads: list[Overload], names: tuple[str, ...]) -> Callable[..., Any]:
         """Chooses by what is in lists and maps, at each call."""

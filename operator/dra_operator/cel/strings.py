@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from dra_operator.errors import CelRuntimeError, CelUnsupported
 
-from .cost import joined, linear, pieces, replaced, searched
 from .functions import MAX_TEXT
 from .patterns import PATTERNS
 from .registry import Table
 from .texts import go_value
+from .work import joined, linear, pieces, replaced, searched
 
 STRINGS: Final = Table()
 
@@ -26,29 +26,29 @@ _UPPER: Final = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
 
 
 def matched(text: str, pattern: str) -> int:
-    """What one search costs."""
-    return PATTERNS.cost(text, pattern)
+    """Units for one search."""
+    return PATTERNS.searching(text, pattern)
 
 
 def all_matched(text: str, pattern: str, *_: Any) -> int:
-    """What a search for all matches costs, each of which is a value of its own."""
-    return PATTERNS.cost(text, pattern) + len(text) * _MATCH
+    """Units for a search for all matches, each of which is a value of its own."""
+    return PATTERNS.searching(text, pattern) + len(text) * _MATCH
 
 
-@STRINGS.define("matches(string, string) -> bool", ".matches(string, string) -> bool", cost=matched)
+@STRINGS.define("matches(string, string) -> bool", ".matches(string, string) -> bool", work=matched)
 def matches(text: str, pattern: str) -> bool:
     """Whether the pattern is found anywhere in the text."""
     return PATTERNS.get(pattern).search(text) is not None
 
 
-@STRINGS.define(".find(string, string) -> string", cost=matched)
+@STRINGS.define(".find(string, string) -> string", work=matched)
 def find(text: str, pattern: str) -> str:
     """The first match, or nothing."""
     found = _legal(pattern).search(text)
     return found[0] if found else ""
 
 
-@STRINGS.define(".findAll(string, string) -> list(string)", cost=all_matched)
+@STRINGS.define(".findAll(string, string) -> list(string)", work=all_matched)
 def find_all(text: str, pattern: str) -> tuple[str, ...]:
     """All matches."""
     return tuple(found[0] for found in _legal(pattern).finditer(text))
@@ -61,25 +61,25 @@ def _legal(pattern: str) -> Any:
         raise CelRuntimeError(f"Illegal regex: {error}") from error
 
 
-@STRINGS.define(".findAll(string, string, int) -> list(string)", cost=all_matched)
+@STRINGS.define(".findAll(string, string, int) -> list(string)", work=all_matched)
 def find_some(text: str, pattern: str, limit: int) -> tuple[str, ...]:
     """The first matches; all when the limit is negative."""
     return find_all(text, pattern)[: limit if limit >= 0 else None]
 
 
-@STRINGS.define(".contains(string, string) -> bool", cost=linear)
+@STRINGS.define(".contains(string, string) -> bool", work=linear)
 def contains(text: str, part: str) -> bool:
     """Whether the part occurs."""
     return part in text
 
 
-@STRINGS.define(".startsWith(string, string) -> bool", cost=linear)
+@STRINGS.define(".startsWith(string, string) -> bool", work=linear)
 def starts_with(text: str, part: str) -> bool:
     """Whether the text begins so."""
     return text.startswith(part)
 
 
-@STRINGS.define(".endsWith(string, string) -> bool", cost=linear)
+@STRINGS.define(".endsWith(string, string) -> bool", work=linear)
 def ends_with(text: str, part: str) -> bool:
     """Whether the text ends so."""
     return text.endswith(part)
@@ -97,13 +97,13 @@ def char_at(text: str, index: int) -> str:
     return text[index : index + 1]
 
 
-@STRINGS.define(".indexOf(string, string) -> int", cost=linear)
+@STRINGS.define(".indexOf(string, string) -> int", work=linear)
 def index_of(text: str, part: str) -> int:
     """Where the part first occurs, or -1."""
     return text.find(part)
 
 
-@STRINGS.define(".indexOf(string, string, int) -> int", cost=linear)
+@STRINGS.define(".indexOf(string, string, int) -> int", work=linear)
 def index_of_from(text: str, part: str, start: int) -> int:
     """As `indexOf`, searching from a position on."""
     if start < 0:
@@ -111,13 +111,13 @@ def index_of_from(text: str, part: str, start: int) -> int:
     return text.find(part, start) if part else min(start, len(text))
 
 
-@STRINGS.define(".lastIndexOf(string, string) -> int", cost=searched)
+@STRINGS.define(".lastIndexOf(string, string) -> int", work=searched)
 def last_index_of(text: str, part: str) -> int:
     """Where the part last occurs, or -1."""
     return text.rfind(part)
 
 
-@STRINGS.define(".lastIndexOf(string, string, int) -> int", cost=searched)
+@STRINGS.define(".lastIndexOf(string, string, int) -> int", work=searched)
 def last_index_of_from(text: str, part: str, start: int) -> int:
     """As `lastIndexOf`, for occurrences that begin at a position or before it."""
     if start < 0:
@@ -127,25 +127,25 @@ def last_index_of_from(text: str, part: str, start: int) -> int:
     return text.rfind(part, 0, start + len(part)) if start < len(text) else -1
 
 
-@STRINGS.define(".lowerAscii(string) -> string", cost=linear)
+@STRINGS.define(".lowerAscii(string) -> string", work=linear)
 def lower_ascii(text: str) -> str:
     """ASCII letters made small."""
     return text.translate(_LOWER)
 
 
-@STRINGS.define(".upperAscii(string) -> string", cost=linear)
+@STRINGS.define(".upperAscii(string) -> string", work=linear)
 def upper_ascii(text: str) -> str:
     """ASCII letters made big."""
     return text.translate(_UPPER)
 
 
-@STRINGS.define(".replace(string, string, string) -> string", cost=replaced)
+@STRINGS.define(".replace(string, string, string) -> string", work=replaced)
 def replace(text: str, old: str, new: str) -> str:
     """All occurrences replaced."""
     return replace_some(text, old, new, -1)
 
 
-@STRINGS.define(".replace(string, string, string, int) -> string", cost=replaced)
+@STRINGS.define(".replace(string, string, string, int) -> string", work=replaced)
 def replace_some(text: str, old: str, new: str, count: int) -> str:
     """The first occurrences replaced; all when the count is negative."""
     if len(text) + (text.count(old) * len(new)) > MAX_TEXT:
@@ -153,13 +153,13 @@ def replace_some(text: str, old: str, new: str, count: int) -> str:
     return text.replace(old, new, count if count >= 0 else -1)
 
 
-@STRINGS.define(".split(string, string) -> list(string)", cost=pieces)
+@STRINGS.define(".split(string, string) -> list(string)", work=pieces)
 def split(text: str, separator: str) -> tuple[str, ...]:
     """The parts between separators; single characters when there is none."""
     return tuple(text.split(separator) if separator else text)
 
 
-@STRINGS.define(".split(string, string, int) -> list(string)", cost=pieces)
+@STRINGS.define(".split(string, string, int) -> list(string)", work=pieces)
 def split_some(text: str, separator: str, limit: int) -> tuple[str, ...]:
     """At most so many parts, the last one unsplit; all when the limit is negative."""
     if limit < 0:
@@ -171,7 +171,7 @@ def split_some(text: str, separator: str, limit: int) -> tuple[str, ...]:
     return (*text[: limit - 1], text[limit - 1 :]) if len(text) > limit else tuple(text)
 
 
-@STRINGS.define(".substring(string, int) -> string", cost=linear)
+@STRINGS.define(".substring(string, int) -> string", work=linear)
 def substring_from(text: str, start: int) -> str:
     """The text from a position on."""
     if not 0 <= start <= len(text):
@@ -179,7 +179,7 @@ def substring_from(text: str, start: int) -> str:
     return text[start:]
 
 
-@STRINGS.define(".substring(string, int, int) -> string", cost=linear)
+@STRINGS.define(".substring(string, int, int) -> string", work=linear)
 def substring(text: str, start: int, end: int) -> str:
     """The text from one position up to another."""
     if start > end:
@@ -190,19 +190,19 @@ def substring(text: str, start: int, end: int) -> str:
     return text[start:end]
 
 
-@STRINGS.define(".trim(string) -> string", cost=linear)
+@STRINGS.define(".trim(string) -> string", work=linear)
 def trim(text: str) -> str:
     """The text without Unicode white space around it."""
     return text.strip(_SPACE)
 
 
-@STRINGS.define(".join(list(string)) -> string", cost=joined)
+@STRINGS.define(".join(list(string)) -> string", work=joined)
 def join(items: tuple[Any, ...]) -> str:
     """All elements in a row."""
     return join_with(items, "")
 
 
-@STRINGS.define(".join(list(string), string) -> string", cost=joined)
+@STRINGS.define(".join(list(string), string) -> string", work=joined)
 def join_with(items: tuple[Any, ...], separator: str) -> str:
     """All elements with a separator between them."""
     stranger = next((item for item in items if not isinstance(item, str)), "")

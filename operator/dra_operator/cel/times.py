@@ -17,9 +17,9 @@ from zoneinfo import ZoneInfo
 
 from dra_operator.errors import CelRuntimeError
 
-from .cost import linear, spelt
 from .registry import Table
 from .values import INT_MAX, INT_MIN, Duration, Timestamp
+from .work import linear, spelt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -200,7 +200,7 @@ def duration_of_duration(value: Duration) -> Duration:
     return value
 
 
-@TIMES.define("duration(string) -> google.protobuf.Duration", cost=spelt)
+@TIMES.define("duration(string) -> google.protobuf.Duration", work=spelt)
 def duration_of_string(text: str) -> Duration:
     """A duration from text."""
     found = parse_duration(text)
@@ -233,7 +233,7 @@ def timestamp_of_int(seconds: int) -> Timestamp:
     return timestamp_at(seconds)
 
 
-@TIMES.define("timestamp(string) -> google.protobuf.Timestamp", cost=spelt)
+@TIMES.define("timestamp(string) -> google.protobuf.Timestamp", work=spelt)
 def timestamp_of_string(text: str) -> Timestamp:
     """A timestamp from text."""
     found = parse_timestamp(text)
@@ -385,7 +385,7 @@ def _define_parts() -> None:
             return part(value.seconds + _offset(value, zone))
 
         TIMES.define(f".{name}(google.protobuf.Timestamp) -> int")(utc)
-        TIMES.define(f".{name}(google.protobuf.Timestamp, string) -> int", cost=linear)(local)
+        TIMES.define(f".{name}(google.protobuf.Timestamp, string) -> int", work=linear)(local)
 
 
 _define_parts()
@@ -397,7 +397,7 @@ def timestamp_milliseconds(value: Timestamp) -> int:
     return value.nanos // 10**6
 
 
-@TIMES.define(".getMilliseconds(google.protobuf.Timestamp, string) -> int", cost=linear)
+@TIMES.define(".getMilliseconds(google.protobuf.Timestamp, string) -> int", work=linear)
 def timestamp_milliseconds_in(value: Timestamp, zone: str) -> int:
     """Milliseconds of the second; the zone has no say in it, but must exist."""
     _offset(value, zone)

@@ -1,6 +1,6 @@
 """Upstream's cost units: sums and products that stop at the largest 64-bit number, and ranges of them (cel-go, checker/cost.go).
 
-The arithmetic of estimates and of counted evaluations; it knows nothing of expressions.
+The arithmetic of estimates and of counted evaluations; it knows nothing of expressions, nor of the work that we count for ourselves (`work.py`).
 """
 
 from __future__ import annotations

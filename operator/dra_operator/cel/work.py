@@ -1,7 +1,8 @@
-"""What a call costs beyond its own node: units by the size of the values that it walks through or builds.
+"""Work, in units of our own: what a call takes beyond its own node, by the size of the values that it walks through or builds.
 
-One unit is roughly what a node of the syntax tree costs. Functions whose work hangs on the size of their arguments name one of these in
-`Table.define`; the evaluator counts it before they run, so that nothing large is begun that the budget does not cover. It must not evaluate.
+One unit is roughly what a node of the syntax tree takes; upstream's units, which it calls cost, are another matter (`units.py`). Functions whose
+work hangs on the size of their arguments name one of these in `Table.define`; the evaluator counts it before they run, so that nothing large is
+begun that the budget does not cover. It must not evaluate.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ ENOUGH: Final = 1_000_000
 """Units that a comparison or a search may take, as nothing can stop it once it has begun."""
 
 REFUSED: Final = 4_000_001
-"""What those beyond cost: more than the budget of an evaluation."""
+"""What those beyond count as: more than the budget of an evaluation."""
 
 CHARACTERS: Final = 8
-"""Characters that cost one unit; upstream counts a tenth of a unit each (cel-go's string traversal)."""
+"""Characters that count as one unit; upstream counts a tenth of a unit each (cel-go's string traversal)."""
 
 ELEMENTS: Final = 2
-"""Elements of a list that cost one unit to copy."""
+"""Elements of a list whose copy counts as one unit."""
 
 _PARSING: Final = 80
 """Units for a quantity or version that is read from a short text (measured: 10 to 40 µs)."""
