@@ -202,7 +202,9 @@ def _in(params: tuple[Kind, ...]) -> Price | None:
 
 
 def _made_list(factor: float, size: int) -> int:
-    return min(int(float(size) * (factor if factor >= 0 else 1.0)) + 1 + LIST, MOST)
+    walked = float(size) * (factor if factor >= 0 else 1.0)
+    whole = int(walked) if walked <= MOST else 2**63  # what a double too large becomes in Go, on amd64
+    return min(whole + 1 + LIST, MOST)
 
 
 def _output(_: list[Any], result: Any) -> int:
