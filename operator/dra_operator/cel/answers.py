@@ -7,6 +7,7 @@ answers, too; they are raised again as new exceptions. Used by `cache`.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -35,6 +36,9 @@ MAX_KEPT: Final = 200_000
 
 AT_ONCE: Final = 200_000
 """Nodes that generated code runs through without a look at the meter: some 5 ms (measured: 10 to 25 ns each, as lists are shorter than they may be)."""
+
+SEARCHES: Final = 16
+"""Searches of generated code without a look at the meter: 6 ms, were each of them the slowest of an attribute's text."""
 
 _NODES: Final = 25
 """Nodes that generated code runs through in the time of one unit of work."""
@@ -278,30 +282,63 @@ class KeptSelector:
             return True
         if generated.work * len(numbers) > AT_ONCE:
             return False
-        found = self._run(generated, [inputs.devices[number] for number in numbers])
+        if generated.searches:
+            return self._fill_bit_by_bit(inputs, vector, numbers)
+        return self._fill_some(inputs, vector, numbers)
+
+    def _fill_some(self, inputs: SliceInputs, vector: MatchVector, numbers: list[int]) -> bool:
+        assert self.generated is not None
+        devices = [inputs.devices[number] for number in numbers]
+        try:
+            found = self._run(self.generated, devices, self._answers.meter)
+        except ImpatienceError:
+            return False
         if found is None:
             vector.singly = True
             return False
         vector.put_all(numbers, found)
         return True
 
-    def _run(self, generated: Generated, devices: list[DeviceInput]) -> list[bool] | None:
-        """What generated code gives; None if it fails, for whatever reason."""
+    def _fill_bit_by_bit(self, inputs: SliceInputs, vector: MatchVector, numbers: list[int]) -> bool:
+        """What a search takes shows only when it is done: a few at a time, and what is found is kept.
+
+        Raises:
+            WorkLimitReached: no more work is allowed.
+        """
+        assert self.generated is not None
+        step = max(1, SEARCHES // self.generated.searches)
+        for start in range(0, len(numbers), step):
+            if start:
+                inputs.vectors.setdefault(self.number, vector)
+                self._answers.meter.check()
+            if not self._fill_some(inputs, vector, numbers[start : start + step]):
+                return False
+        return True
+
+    def _run(self, generated: Generated, devices: list[DeviceInput], meter: Meter) -> list[bool] | None:
+        """What generated code gives; None if it fails, for whatever reason.
+
+        Raises:
+            ImpatienceError: some pattern takes long to compile.
+        """
         before, tally = PATTERNS.searched, self._answers.tally
         try:
-            found = generated.fill(devices)
+            with PATTERNS.impatient() if meter.patience is not None else nullcontext():
+                found = generated.fill(devices)
+        except ImpatienceError:
+            raise
         except Exception:  # noqa: BLE001 -- whatever it is, the closures know better
             found = None
         tally.evaluated += len(devices)
         tally.generated += len(devices)
         work = generated.work * len(devices) // _NODES + 1 + PATTERNS.searched - before
-        self._answers.meter.spend(work)
+        meter.spend(work)
         return found
 
     def _one(self, device: DeviceInput, meter: Meter) -> bool | CelError:
         """The answer for one device."""
         if self.generated is not None and not device.fault:
-            found = self._run(self.generated, [device])
+            found = self._run(self.generated, [device], meter)
             if found is not None:
                 return found[0]
         self._answers.tally.evaluated += 1
@@ -345,20 +382,40 @@ class KeptDerivation:
             answers.meter.check()
             answers.tally.missed += 1
             seen = inputs.devices[number] if number >= 0 else device_input(slice_.spec.driver, device)
-            answer = self._one(seen)
-            if number >= 0:
-                values[number] = answer
-                answers.count(1)
+            answer = self._hurried(values, seen, number)
         if isinstance(answer, CelError):
             raise answer.again()
         return answer
 
-    def _one(self, device: DeviceInput) -> DeviceAttribute | CelError:
-        self._answers.tally.evaluated += 1
+    def _hurried(
+        self, values: dict[int, DeviceAttribute | CelError], device: DeviceInput, number: int
+    ) -> DeviceAttribute | CelError:
+        """The value, if it does not take too long; else it becomes an errand."""
+        meter = self._answers.meter
+        try:
+            return self._put(values, device, number, meter if number >= 0 else Meter())
+        except ImpatienceError:
+            key = (self.number, id(values), number)
+            raise meter.later(key, partial(self._aside, values, device, number)) from None
+
+    def _aside(self, values: dict[int, DeviceAttribute | CelError], device: DeviceInput, number: int) -> int:
+        """An errand: the value for a device that takes long. Returns: the units."""
         meter = Meter()
+        self._put(values, device, number, meter)
+        return meter.spent
+
+    def _put(
+        self, values: dict[int, DeviceAttribute | CelError], device: DeviceInput, number: int, meter: Meter
+    ) -> DeviceAttribute | CelError:
+        answer = self._one(device, meter)
+        if number >= 0:
+            values[number] = answer
+            self._answers.count(1)
+        return answer
+
+    def _one(self, device: DeviceInput, meter: Meter) -> DeviceAttribute | CelError:
+        self._answers.tally.evaluated += 1
         try:
             return derive(self._program, device, meter)
         except CelError as error:
             return error.again()
-        finally:
-            self._answers.meter.spend(meter.spent)

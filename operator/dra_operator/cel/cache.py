@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Final
 
 from dra_operator.errors import CelError
@@ -14,7 +14,7 @@ from .derived import compile_derived
 from .environment import stored_expressions
 from .evaluate import plan
 from .generate import generate
-from .meter import Meter
+from .meter import ImpatienceError, Meter
 from .patterns import PATTERNS
 from .source import unsupported
 
@@ -35,8 +35,8 @@ MAX_SELECTORS: Final = 2048
 MAX_TEXT: Final = 256 * 1024
 """Characters of the expressions that are kept: 128 for each of `MAX_SELECTORS`. Compiled, one takes up to 500 bytes (measured), all 128 MiB."""
 
-COMPILING: Final = 50
-"""Units of work for each character that is compiled (measured: 10 to 50 µs, where a unit is a quarter of one)."""
+COMPILING: Final = 100
+"""Units of work for each character that is compiled (measured: 10 to 60 µs, where a unit is a quarter of one)."""
 
 
 def compile_selector(expression: str, environment: Environment) -> tuple[Program, Generated | None]:
@@ -110,7 +110,11 @@ class Compiler:
             patience = self.meter.patience
             if patience is not None and COMPILING * len(key[0]) > patience:
                 raise self.meter.later(key, lambda: self._compile_aside(key))
-            found = self._keep(key, self._compiled(*key))
+            try:
+                with PATTERNS.impatient() if patience is not None else nullcontext():
+                    found = self._keep(key, self._compiled(*key))
+            except ImpatienceError:
+                raise self.meter.later(key, lambda: self._compile_aside(key)) from None
             self.meter.spend(COMPILING * len(key[0]))
         else:
             with suppress(KeyError):  # a thread that compiles has just made room

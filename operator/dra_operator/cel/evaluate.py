@@ -6,6 +6,7 @@ work in units of our own alone; what could go over upstream's limit is handed to
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
@@ -104,7 +105,8 @@ class Program:
         if meter.patience is not None:
             frame.limit = min(meter.patience, frame.limit)
         try:
-            return self.run(frame) if self.counted is None else _counted(self.counted, frame, meter)
+            with PATTERNS.impatient() if meter.patience is not None else nullcontext():
+                return self.run(frame) if self.counted is None else _counted(self.counted, frame, meter)
         except CelRuntimeError as error:
             raise CelRuntimeError(shortened(str(error))) from error
         except Crashed as error:

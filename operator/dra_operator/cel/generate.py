@@ -58,6 +58,10 @@ _SEARCH: Final = 100
 """Nodes that a search counts as, for texts that have not been searched yet."""
 
 
+_MOST_SEARCHES: Final = 16
+"""Searches for a device: what has more is left to the closures, which count each of them before it begins."""
+
+
 class _UnknownShapeError(Exception):
     """There is no source for this."""
 
@@ -70,11 +74,13 @@ class Generated:
         fill: the answers for some devices, none of which may have a fault. It may raise anything: then it has no answer.
         work: nodes that it runs through for a device, at most.
         source: the text, to look at.
+        searches: searches by regular expressions that it makes for a device, at most.
     """
 
     fill: Callable[[Sequence[DeviceInput]], list[bool]]
     work: int
     source: str
+    searches: int = 0
 
 
 class _Optional:
@@ -174,12 +180,12 @@ def generate(node: Node, functions: Functions) -> Generated | None:
 
 def _compiled(node: Node, generator: _Generator) -> Generated:
     code = generator.truth(node, {})
-    if len(code) > _LONGEST_SOURCE or _nesting(code) > _DEEPEST:
+    if len(code) > _LONGEST_SOURCE or _nesting(code) > _DEEPEST or generator.searches > _MOST_SEARCHES:
         raise _UnknownShapeError
     source = _TEMPLATE.format(names=", ".join(generator.constants), code=code)
     names: dict[str, Any] = {"__builtins__": {}, **_BUILT_IN}
     exec(compile(source, "<cel>", "exec", dont_inherit=True), names)  # noqa: S102 -- our own text: see the module's head
-    return Generated(names["make"](*generator.constants.values()), generator.work, source)
+    return Generated(names["make"](*generator.constants.values()), generator.work, source, generator.searches)
 
 
 def _nesting(text: str) -> int:
@@ -232,12 +238,14 @@ class _Generator:
     Attributes:
         constants: what the source is given, by name.
         work: nodes that the source runs through at most.
+        searches: searches by regular expressions, those in loops as often as they run.
     """
 
     def __init__(self, functions: Functions) -> None:
         self.constants: dict[str, Any] = {}
         self._functions = functions
         self.work = 0
+        self.searches = 0
         self._times = 1
         self._variables = 0
         self._rules: dict[type, Callable[[Any, _Scope], _Code]] = {
@@ -491,6 +499,7 @@ class _Generator:
         if not isinstance(pattern, syntax.Literal) or type(pattern.value) is not str:
             raise _UnknownShapeError
         self._count(_SEARCH + len(pattern.value) // _CHARACTERS)
+        self.searches += self._times
         return self._remembered(self.any(text, scope), str, _search(pattern.value), bool)
 
     def _remembered(self, code: _Code, kind: type, compute: Callable[[Any], Any], result: type) -> _Code:

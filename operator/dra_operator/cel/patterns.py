@@ -2,29 +2,53 @@
 
 RE2 never backtracks, but its time still grows with the product of text and program, and `x{1,1000}` makes a large program of a few
 characters. So memory is limited for each pattern and for all that are kept, and the worst case of a search is what it counts as.
+
+A search lets go of Python's lock, compiling does not: it keeps every thread waiting. So what takes long to compile is refused unseen, and what takes
+more than a millisecond is not compiled for who is impatient.
 """
 
 from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
 import re2
 
 from dra_operator.errors import CelError, CelRuntimeError, CelUnsupported
 
+from .meter import ImpatienceError
 from .work import capped, linear
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-MEMORY: Final = 2 << 20
-"""Bytes that RE2 may use for one pattern: enough for `[\\p{L}\\p{N}]{1,63}`, whose program is one of the largest that make sense."""
+MEMORY: Final = 768 << 10
+"""Bytes that RE2 may use for one pattern: enough for `[\\p{L}\\p{N}]{1,32}`, which takes 15 ms to compile. The largest that fit take 18 ms (measured)."""
 
-KEPT: Final = 64
-"""Patterns kept. With `MEMORY`, all of them have 128 MiB at the very most."""
+KEPT: Final = 160
+"""Patterns kept. With `MEMORY`, all of them have 120 MiB at the very most."""
+
+LONGEST: Final = 10_240
+"""Characters of a pattern: those of an expression. RE2 takes 2 ms to read as many."""
+
+REPEATED: Final = 2_500
+"""Repetitions of a pattern, all its bounds and question marks added up: RE2 makes `x{1,1000}x{1,1000}` one of 2,000, and needs the time of their square (measured:
+12 ms for 2,500; for 20,000, which still fit into little memory, 0.8 s)."""
+
+CLASSES: Final = 40
+"""Classes of Unicode in a pattern: RE2 takes up to 0.15 ms to read one."""
+
+LIGHT: Final = 400
+"""Weight of a pattern that is compiled at once for who is impatient, a millisecond: its characters, its repetitions, and `_CLASS_WEIGHT`
+for a class of Unicode, as often as it might be repeated."""
+
+_CLASS_WEIGHT: Final = 150
+
+_HIGHEST: Final = 1_000
+"""The highest bound that RE2 and Go know; what is higher is no pattern."""
 
 _INSTRUCTION: Final = 8
 """Units for each instruction of a program that is made (measured: 2 µs, where a node takes a quarter of one)."""
@@ -32,7 +56,7 @@ _INSTRUCTION: Final = 8
 _TRIED: Final = 300
 """Units for handing a pattern to RE2 at all."""
 
-_TOO_LARGE: Final = 250_000
+_TOO_LARGE: Final = 40_000
 """Units for a pattern that RE2 gives up compiling, once it has filled its memory."""
 
 _THREADS: Final = 128
@@ -40,6 +64,9 @@ _THREADS: Final = 128
 
 _SPREAD: Final = 16
 """Instructions that a character can bring into play; short texts never reach most of a large program."""
+
+_FIRST: Final = 3_072
+"""Instructions that each character can bring into play even so: Unicode's classes have a thousand each (measured: 6 µs for a character)."""
 
 _compile: Callable[..., Any] = re2.compile
 
@@ -86,6 +113,15 @@ class Patterns:
         self.searched += self.searching(text, pattern)
         return self.get(pattern).search(text) is not None
 
+    @contextmanager
+    def impatient(self) -> Iterator[None]:
+        """Meanwhile, this thread compiles nothing that takes more than a millisecond: `ImpatienceError` is raised instead."""
+        before = _IMPATIENT.set(True)
+        try:
+            yield
+        finally:
+            _IMPATIENT.reset(before)
+
     def searching(self, text: str, pattern: str) -> int:
         """Units for a search of the text at worst, compiling included if that had to be done."""
         before = self.work
@@ -94,7 +130,7 @@ class Patterns:
         if isinstance(found, CelError):
             return units
         size: int = found.programsize
-        return capped(units + len(text) * min(size, _SPREAD * len(text)) // _THREADS)
+        return capped(units + len(text) * min(size, max(_FIRST, _SPREAD * len(text))) // _THREADS)
 
     def _look(self, pattern: str) -> Any:
         found = self._known.get(pattern)
@@ -108,18 +144,41 @@ class Patterns:
         return found
 
     def _made(self, pattern: str) -> Any:
+        repeated, classes = _repetitions(pattern), len(_CLASS.findall(pattern))
+        if _IMPATIENT.get() and len(pattern) + repeated + _CLASS_WEIGHT * classes * (1 + repeated) > LIGHT:
+            raise ImpatienceError
         self.work += _TRIED + len(pattern)
+        if len(pattern) > LONGEST or repeated > REPEATED or classes > CLASSES:
+            return _too_large()
         try:
             program = _compile(pattern, options=_options())
         except re2.error as error:
             if "pattern too large" not in str(error):
                 return CelRuntimeError(f"error parsing regexp: {_in_go(error.args[0])}")
             self.work += _TOO_LARGE
-            return CelUnsupported("CEL: so large a regular expression is not supported")
+            return _too_large()
         self.work += _INSTRUCTION * program.programsize
         if _any_byte(pattern):
             return CelRuntimeError("error parsing regexp: invalid escape sequence: `\\C`")
         return program
+
+
+_IMPATIENT: Final = ContextVar("impatient", default=False)
+"""Of each thread."""
+
+
+def _too_large() -> CelUnsupported:
+    return CelUnsupported("CEL: so large a regular expression is not supported")
+
+
+_CLASS: Final = re.compile(r"\\[pP]")
+_BOUNDS: Final = re.compile(r"\{(\d{1,4})(?:,(\d{0,4}))?\}")
+
+
+def _repetitions(pattern: str) -> int:
+    """The bounds and question marks of a pattern, added up, those that are no repetition included. Bounds that are too high are no matter: RE2 refuses them."""
+    highest = (max(int(found[1]), int(found[2] or 0)) for found in _BOUNDS.finditer(pattern))
+    return pattern.count("?") + sum(bound for bound in highest if bound <= _HIGHEST)
 
 
 _IN_GO: Final = {

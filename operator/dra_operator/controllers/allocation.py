@@ -58,7 +58,7 @@ from .readiness import PENDING_REASON, READY, State, bound_text, lost_text, stuc
 from .rules import POLICY
 from .signature import signature
 from .telling import UNGATED, Telling
-from .turns import LOOK, STEP, Turns
+from .turns import ENOUGH, LOOK, STEP, Turns
 from .undo import claims_of, to_take_back
 from .waiting import Waiting
 from .waking import Waking
@@ -116,6 +116,8 @@ class AllocationController:
         self._debts = Debts(parts.clock)
         self._turns = Turns()
         self._bills: dict[str, int] = {}
+        self._to_borrow: dict[str, None] = {}
+        self._borrowing = asyncio.Lock()
         self._readiness = readiness
         self._waking = Waking(parts.clock, parts.cluster, self.waiting, self._failures, self._look_at)
         self._attempts: Counter[str] = Counter()
@@ -126,8 +128,7 @@ class AllocationController:
         by_age = sorted(
             self._cluster.pods.values(), key=lambda pod: (pod.metadata.creation_timestamp or "", pod.key)
         )
-        for pod in by_age:
-            self._borrow(pod)
+        self._to_borrow = dict.fromkeys(pod.key for pod in by_age if self._may_be_sent(pod))
         for pod in self._cluster.pods.values():
             self._notice(pod)
         self._parts.clock.call_later(REMIND, self._remind)
@@ -145,11 +146,34 @@ class AllocationController:
         """Something changed that may help: look at all waiting pods again, soon, together."""
         self._waking.everybody()
 
-    def _borrow(self, pod: Pod) -> None:
-        """Keep what a pod needs of kube-scheduler where an operator before us sent it, or a second one is sent after the same devices."""
-        node = "" if pod.spec.node_name or pod.is_done else pinned_node(pod)
-        if node and any(holds_our_allocation(claim) for claim in claims_of(self._cluster, pod)):
-            self._committer.borrow(pod, self._placer.for_kube_scheduler(pod, node))
+    def _may_be_sent(self, pod: Pod) -> bool:
+        """Whether an operator before us sent the pod to a node."""
+        is_on_its_way = not pod.spec.node_name and not pod.is_done and bool(pinned_node(pod))
+        return is_on_its_way and any(holds_our_allocation(claim) for claim in claims_of(self._cluster, pod))
+
+    async def _borrow(self) -> None:
+        """Before anything is decided, keep what pods that were sent need of kube-scheduler, or a second one is sent after the same devices."""
+        async with self._borrowing:
+            while self._to_borrow:
+                pod_key = next(iter(self._to_borrow))
+                await self._turns.mine()
+                pod = self._cluster.pods.get(pod_key)
+                if pod is None or not self._may_be_sent(pod) or self._borrow_for(pod):
+                    self._to_borrow.pop(pod_key)
+                    self._bills.pop(pod_key, None)
+                else:
+                    await self._elsewhere(pod_key)
+
+    def _borrow_for(self, pod: Pod) -> bool:
+        """Returns: whether that is all; not where its selectors take more work than a turn of the loop may."""
+        before, began = self._placer.work, self._parts.clock.monotonic()
+        try:
+            self._committer.borrow(pod, self._placer.for_kube_scheduler(pod, pinned_node(pod)))
+        except WorkLimitReached:
+            return self._bills.get(pod.key, 0) >= DEFAULT_SELECTOR_WORK
+        finally:
+            self._count(pod, self._placer.work - before, began)
+        return True
 
     def works_on(self, pod_key: str) -> bool:
         """Whether an attempt for the pod goes on, is about to, or waits for something that it knows; not one that keeps failing."""
@@ -163,6 +187,8 @@ class AllocationController:
             ApiError: a write failed; look again.
             WorkLimitReached: the pod's selectors take more than a pass may; look again, after others.
         """
+        if self._to_borrow:
+            await self._borrow()
         try:
             await self._look_in_portions(pod_key)
         except WorkLimitReached as error:
@@ -221,10 +247,18 @@ class AllocationController:
         if is_first:
             note(decision=self._attempt(pod))
         # No await between the decision and the first line of `allocate`: what it takes must be reserved before the next decision.
+        before = self._placer.work
         answer, again = self._patience.judge(pod.uid, self._classify(pod))
         if again:
             self._parts.clock.call_later(again, lambda: self.queue.add(pod_key))
         logger.debug("the answer for the pod is %s", type(answer).__name__.lower())
+        if isinstance(answer, Allocate) and self._placer.work - before > ENOUGH:
+            await asyncio.sleep(0)  # where the devices are is for another turn of the loop
+            await self._look(pod_key, is_first=False)
+        else:
+            await self._act(pod, answer)
+
+    async def _act(self, pod: Pod, answer: Classification) -> None:
         if isinstance(answer, Allocate):
             await self._allocate(pod, answer)
         elif isinstance(answer, Release):

@@ -7,7 +7,7 @@ and writes nothing but events. Whose devices are may change for all pods at once
 
 from __future__ import annotations
 
-from contextlib import suppress
+import asyncio
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -28,6 +28,7 @@ from dra_operator.placement import UNKNOWN_GATE, unknown_gate_text, unknown_gate
 from .commit import CLAIM, POD
 from .names import holds_our_allocation
 from .rules import EFFECT
+from .turns import ENOUGH
 from .undo import claims_of
 
 if TYPE_CHECKING:
@@ -51,8 +52,11 @@ GATHER: Final = 0.1
 LOOKS: Final = 500
 """Pods that one round looks at: some milliseconds. Arbitrary."""
 
-WORK: Final = 250_000
-"""Units of work on selectors after which a round ends, one pod's included: a tenth of a second or two."""
+BREATH: Final = 0.05
+"""Seconds between two turns of the event loop in which a round works on selectors. Arbitrary: five times what it takes in one."""
+
+WORK: Final = 1_000_000
+"""Units of work on selectors that a pod gets; what takes more is left for another day."""
 
 TELLS: Final = 50
 """Pods that one round tells: the others come in the next ones. Arbitrary, and less than the event writer drops."""
@@ -84,6 +88,8 @@ class BystanderWatch:
         self._due: dict[str, None] = {}
         """Keys of the pods to look at in the next rounds, in that order."""
         self._has_timer = False
+        self._bills: dict[str, int] = {}
+        """Units of work that the pod which is looked at has taken so far."""
 
     def start(self) -> None:
         """The model is synced: look at the pods that are there, in rounds."""
@@ -135,18 +141,45 @@ class BystanderWatch:
             self._clock.call_later(self._grace, self._round)
 
     def _round(self) -> None:
-        """Look at some of the pods that are due; the next round has the others. What takes more work than a pod gets is left for another day."""
+        """Look at some of the pods that are due; the next round has the others."""
         told, before = 0, self._placer.work
         for key in list(islice(self._due, LOOKS)):
-            del self._due[key]
             pod = self._cluster.pods.get(key)
-            with suppress(WorkLimitReached):
+            try:
                 told += pod is not None and self._look(pod)
-            if told >= TELLS or self._placer.work - before > WORK:
+            except WorkLimitReached:
+                if self._bill(key, self._placer.work - before):
+                    self._go_on_with(key)
+                    return
+            del self._due[key]
+            if self._placer.work - before > ENOUGH:
+                self._clock.call_later(BREATH, self._round)
+                return
+            if told >= TELLS:
                 break
         self._has_timer = bool(self._due)
         if self._has_timer:
             self._clock.call_later(ROUND, self._round)
+
+    def _bill(self, pod_key: str, units: int) -> bool:
+        """Count work for a pod. Returns: whether it may have more."""
+        total = self._bills.get(pod_key, 0) + max(1, units)
+        self._bills = {pod_key: total} if total < WORK else {}
+        return total < WORK
+
+    def _go_on_with(self, pod_key: str) -> None:
+        """Go on with the same pod after a while; what takes long is done in a thread meanwhile."""
+        errands = self._placer.errands()
+        if not errands:
+            self._clock.call_later(BREATH, self._round)
+            return
+        work = asyncio.get_running_loop().run_in_executor(None, lambda: sum(errand() for errand in errands))
+        work.add_done_callback(lambda done: self._did(pod_key, done))
+
+    def _did(self, pod_key: str, done: asyncio.Future[int]) -> None:
+        if not done.cancelled() and not self._bill(pod_key, done.result()):
+            self._due.pop(pod_key, None)
+        self._round()
 
     def _look_at_claim(self, old: object, claim: ResourceClaim) -> None:
         if not claim.is_allocated:

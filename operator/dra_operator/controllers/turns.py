@@ -9,15 +9,15 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-ENOUGH: Final = 20_000
-"""Units of work after which no other decision begins in the same turn of the loop: some 5 ms."""
+ENOUGH: Final = 10_000
+"""Units of work after which nothing else begins in the same turn of the loop, be it another decision or the next part of one: some 3 ms."""
 
-PORTION: Final = 20_000
+PORTION: Final = 15_000
 """Units of work on selectors that a decision does in one turn of the loop; it goes on in the next one."""
 
-PATIENCE: Final = 30_000
+PATIENCE: Final = 15_000
 """Units that a single evaluation, or compiling, may take on the loop; what takes more is done in a thread. With what is enough for a turn and a
-portion, less than 20 ms."""
+portion, 10 ms."""
 
 STEP: Final = 30
 """Units that a step of the search for devices counts as (measured: 4 to 14 µs, where a unit is a quarter of one)."""
@@ -34,8 +34,13 @@ class Turns:
 
     async def mine(self) -> None:
         """Wait until a decision may begin; the model may have changed meanwhile."""
-        while self._work > ENOUGH:  # noqa: ASYNC110 -- the next turn of the loop is what is waited for
+        while self.is_over:  # noqa: ASYNC110 -- the next turn of the loop is what is waited for
             await asyncio.sleep(0)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether enough was done in this turn."""
+        return self._work > ENOUGH
 
     def took(self, units: int) -> None:
         """A decision did so much work."""

@@ -58,7 +58,7 @@ class PlacementOptions:
         max_looks: looks at devices for one node; None for no limit.
         total_looks: looks at devices for one decision and side; None for no limit.
         selector_work: units of work on selectors for one look that cannot be taken up again; None for no limit.
-        selector_portion: units for `classify` and `plan`, which go on where they ended when they are asked again; None for `selector_work`.
+        selector_portion: units for what goes on where it ended when it is asked again; None for `selector_work`.
         selector_patience: units that a single evaluation, or compiling, may take there; what takes more becomes an errand; None for no limit.
     """
 

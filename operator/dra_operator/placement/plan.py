@@ -165,13 +165,17 @@ class Placer:
         Raises:
             WorkLimitReached: as `classify`.
         """
-        self._begin(thorough=thorough)
+        self._begin(thorough=thorough, in_portions=True)
         ruling = self._rules.claim(claim)
         return ruling.pool if ruling.side is Side.OURS else None
 
     def for_kube_scheduler(self, pod: Pod, node_name: str) -> tuple[ClaimDecision, ...]:
-        """What kube-scheduler could allocate on a node for the claims of a pod that are its own, as `Plan.theirs`; nothing if that cannot be told."""
-        self._begin()
+        """What kube-scheduler could allocate on a node for the claims of a pod that are its own, as `Plan.theirs`; nothing if that cannot be told.
+
+        Raises:
+            WorkLimitReached: as `classify`.
+        """
+        self._begin(in_portions=True)
         node = self._cluster.nodes.get(node_name)
         found = (entry.claim for entry in self._cluster.claims_of_pod(pod))
         pending = {claim.key: claim for claim in found if claim is not None and not claim.is_allocated}
@@ -183,7 +187,9 @@ class Placer:
             if node is None or not theirs:
                 return ()
             return self._market(theirs, self._is_theirs, options).allocate(node)
-        except (NodeError, CelError, InvalidInput, FeatureUnsupported, WorkLimitReached):
+        except WorkLimitReached:
+            raise
+        except (NodeError, CelError, InvalidInput, FeatureUnsupported):
             return ()  # kube-scheduler will find the same, and say so
 
     def extended_of_ours(self, pod: Pod, *, thorough: bool = True) -> tuple[str, str, PoolId] | None:
@@ -194,7 +200,7 @@ class Placer:
         Raises:
             WorkLimitReached: as `classify`.
         """
-        self._begin(thorough=thorough)
+        self._begin(thorough=thorough, in_portions=True)
         wanted = demand_of(pod).resources
         for name, class_name in classes_by_resource(self._cluster.classes.values()).items():
             if name not in wanted or any(

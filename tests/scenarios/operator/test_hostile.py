@@ -207,9 +207,8 @@ async def loop_watched(here: World) -> AsyncIterator[list[int]]:
         task.cancel()
 
 
-AT_MOST = ENOUGH + 2 * (PORTION + PATIENCE)
-"""Units between two turns of the loop, 30 ms at the very worst: a decision begins when nearly enough is done, and looks twice (whose the claims are, and where),
-each with one evaluation too many."""
+AT_MOST = ENOUGH + PORTION + PATIENCE
+"""Units between two turns of the loop, 10 ms: a decision begins when nearly enough is done, does a portion, and goes over it by one evaluation."""
 
 
 async def test_work_on_selectors_leaves_the_loop_free_and_other_tenants_first() -> None:

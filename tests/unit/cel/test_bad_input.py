@@ -107,6 +107,9 @@ REFUSED: dict[str, tuple[str, type[CelError], str]] = {
     "quantity of many digits": (f'quantity("{"9" * 9000}").isInteger()', CelUnsupported, "so long a quantity"),
     "large number of digits": (f'int("{"9" * 9000}") > 1', CelCompileError, "type conversion error from 'string' to 'int'"),
     "pattern that grows": (f'"a".matches("{"(x{1,1000}y)" * 800}")', CelUnsupported, "too large|so large"),
+    "pattern that RE2 takes long to compile": (f'"a".matches("{"x{1,1000}" * 20}")', CelUnsupported, "so large"),
+    "pattern of many optional characters": (f'"a".matches("{"x?" * 3000}")', CelUnsupported, "so large"),
+    "pattern of many classes": ('"a".matches("' + "[\\\\p{L}]" * 200 + '")', CelUnsupported, "so large"),
     "pattern in pattern": ('"a".matches("((a{1,100}){1,100}){1,100}")', CelCompileError, "invalid matches argument"),
     "open brackets": ("[" * MAX_BYTES, CelCompileError, "expression recursion limit exceeded"),
 }  # fmt: skip
@@ -118,6 +121,27 @@ def test_the_rest_is_refused_with_a_clear_message(name: str) -> None:
     found = answer(expression)
     assert isinstance(found, kind)
     assert any(word in str(found) for word in words.split("|"))
+
+
+def quantified(levels: int, body: str) -> str:
+    """A loop over ten numbers in a loop in a loop, and so on."""
+    for variable in "abcde"[:levels]:
+        body = f"[0,1,2,3,4,5,6,7,8,9].all({variable},{body})"
+    return body
+
+
+UNDER = f"{quantified(5, 'a<99&&a>-1&&1==1&&1==1')} && {quantified(4, '1==1&&1==1')}"
+"""998,882 of upstream's units."""
+
+
+def test_nested_loops_just_under_upstreams_limit_have_an_answer() -> None:
+    assert answer(UNDER) is True
+
+
+def test_nested_loops_just_over_upstreams_limit_end_there() -> None:
+    found = answer(f"{UNDER} && {quantified(3, 'true')}")
+    assert isinstance(found, CelRuntimeError)
+    assert "actual cost limit exceeded" in str(found)
 
 
 BACKTRACKING = ["(a+)+$", "^(a|a)*$", "^(a|aa)+$", "(.*)*b", "^(([a-z])+.)+[A-Z]([a-z])+$"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from dra_operator.errors import Spot, WorkLimitReached
@@ -22,6 +24,9 @@ from .build import (
     policy,
     slice_,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 BIG = {"name": "r1", "firstAvailable": [{"name": "big", **form("gpu", "a", "b")}]}
 CLAIMS = (claim("one", exactly("r0", "gpu", "true")), claim("two", exactly("r0", "nic"), BIG))
@@ -77,3 +82,24 @@ def test_who_only_watches_makes_do_with_what_is_known() -> None:
     assert isinstance(placer.classify(pod("p", "c")), Allocate)
     assert isinstance(placer.classify(pod("p", "c"), thorough=False), Allocate)
     assert placer.wanted_of_ours(claim("c"), thorough=False) is not None
+
+
+LARGE = claim("large", exactly("gpu", "gpu", "model=x"))
+ASKED: dict[str, Callable[[Placer], object]] = {
+    "who tells of claims": lambda placer: placer.wanted_of_ours(LARGE),
+    "who starts anew": lambda placer: placer.for_kube_scheduler(pod("p", "large"), "n0"),
+}
+
+
+@pytest.mark.parametrize("who", ASKED)
+def test_others_go_on_in_portions_as_decisions_do(who: str) -> None:
+    slices = [slice_(f"s{number}", ["d:x"], on=f"n{number}") for number in range(6)]
+    nodes = [node(f"n{number}") for number in range(6)]
+    cluster = cluster_of(*slices, *nodes, gpu_class(), policy(), LARGE, pod("p", "large"))
+    placer = Placer(cluster, ToyCompiler(), options=PlacementOptions(selector_portion=2 * JUDGING))
+    for look in range(1, 3):
+        with pytest.raises(WorkLimitReached):
+            ASKED[who](placer)
+        assert placer.work == look * 2 * JUDGING
+    ASKED[who](placer)
+    assert placer.work == 6 * JUDGING
