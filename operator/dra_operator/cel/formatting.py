@@ -19,7 +19,7 @@ from .quoting import go_quoted, quoted
 from .registry import Table
 from .texts import TEXTS
 from .values import INT_MAX, TypeName, UInt, from_key, type_name
-from .work import deep, linear
+from .work import deep, translated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -87,7 +87,7 @@ def _not_a_number(digits: str, why: str) -> str:
     return f'error while parsing precision: error while converting precision to integer: strconv.Atoi: parsing "{digits}": {why}'
 
 
-FORMATTING.define("strings.quote(string) -> string", work=linear)(quoted)
+FORMATTING.define("strings.quote(string) -> string", work=translated)(quoted)
 
 
 @FORMATTING.define(".format(string, list(dyn)) -> string", work=deep)

@@ -12,7 +12,7 @@ from dra_operator.quantity import DECIMAL_EXPONENT, EXPONENT_LIMIT, NANO, Quanti
 from .registry import Table
 from .values import INT_MAX, INT_MIN, Computed
 from .versions import Semver
-from .work import parsed
+from .work import parsed, versioned
 
 QUANTITIES: Final = Table()
 SEMVERS: Final = Table()
@@ -165,25 +165,25 @@ def sub_whole(left: Quantity, right: int) -> Quantity:
     return Computed.by(left - Quantity.of(right, DECIMAL_EXPONENT))
 
 
-@SEMVERS.define("semver(string) -> kubernetes.Semver", work=parsed)
+@SEMVERS.define("semver(string) -> kubernetes.Semver", work=versioned)
 def semver(text: str) -> Semver:
     """A strict semantic version."""
     return Semver.parse(text)
 
 
-@SEMVERS.define("semver(string, bool) -> kubernetes.Semver", work=parsed)
+@SEMVERS.define("semver(string, bool) -> kubernetes.Semver", work=versioned)
 def semver_normalized(text: str, normalize: bool) -> Semver:  # noqa: FBT001 -- the library's signature
     """A semantic version, lenient on request."""
     return Semver.normalized(text) if normalize else Semver.parse(text)
 
 
-@SEMVERS.define("isSemver(string) -> bool", work=parsed)
+@SEMVERS.define("isSemver(string) -> bool", work=versioned)
 def is_semver(text: str) -> bool:
     """Whether the text is a strict semantic version."""
     return is_semver_normalized(text, normalize=False)
 
 
-@SEMVERS.define("isSemver(string, bool) -> bool", work=parsed)
+@SEMVERS.define("isSemver(string, bool) -> bool", work=versioned)
 def is_semver_normalized(text: str, normalize: bool) -> bool:  # noqa: FBT001 -- the library's signature
     """Whether the text is a semantic version, lenient on request."""
     try:
@@ -216,19 +216,24 @@ def patch(value: Semver) -> int:
     return _signed(value.version.patch)
 
 
-@SEMVERS.define(".compareTo(kubernetes.Semver, kubernetes.Semver) -> int")
+def _compared(left: Semver, right: Semver) -> int:
+    """Units for comparing what comes after the numbers, part by part."""
+    return len(left.version.prerelease or "") + len(right.version.prerelease or "")
+
+
+@SEMVERS.define(".compareTo(kubernetes.Semver, kubernetes.Semver) -> int", work=_compared)
 def compare_semver(left: Semver, right: Semver) -> int:
     """-1, 0 or 1."""
     return left.compare(right)
 
 
-@SEMVERS.define(".isGreaterThan(kubernetes.Semver, kubernetes.Semver) -> bool")
+@SEMVERS.define(".isGreaterThan(kubernetes.Semver, kubernetes.Semver) -> bool", work=_compared)
 def semver_is_greater(left: Semver, right: Semver) -> bool:
     """`>`."""
     return left.compare(right) > 0
 
 
-@SEMVERS.define(".isLessThan(kubernetes.Semver, kubernetes.Semver) -> bool")
+@SEMVERS.define(".isLessThan(kubernetes.Semver, kubernetes.Semver) -> bool", work=_compared)
 def semver_is_less(left: Semver, right: Semver) -> bool:
     """`<`."""
     return left.compare(right) < 0

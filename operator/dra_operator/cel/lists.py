@@ -11,6 +11,7 @@ from dra_operator.errors import CelRuntimeError
 
 from .functions import STANDARD, same
 from .ordering import ORDERED, order, sorted_numbers
+from .parts import numbers
 from .registry import Table
 from .times import TIMES
 from .values import Duration, UInt, go_name, type_name
@@ -123,7 +124,7 @@ def range_(number: int) -> Items:
         raise CelRuntimeError(f"lists.range: size must be non-negative, got {number}")
     if number > MAX_RANGE:
         raise CelRuntimeError(f"lists.range: size {number} exceeds maximum allowed ({MAX_RANGE})")
-    return tuple(range(number))
+    return numbers(number)
 
 
 @LISTS.define(".reverse(list(T)) -> list(T)", work=linear)

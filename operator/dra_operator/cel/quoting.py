@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from .parts import by_parts
+
 _ESCAPES: Final = str.maketrans(
     {
         "\a": "\\a",
@@ -22,7 +24,7 @@ _LAST_OF_TWO_BYTES: Final = 0xFFFF
 
 def quoted(text: str) -> str:
     """The text in double quotes, with CEL's escapes."""
-    return f'"{text.translate(_ESCAPES)}"'
+    return f'"{by_parts(text, lambda part: part.translate(_ESCAPES))}"'
 
 
 def go_quoted(text: str) -> str:

@@ -27,6 +27,7 @@ from .values import (
     to_key,
     type_name,
 )
+from .versions import Semver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -44,7 +45,7 @@ upstream finishes within its limit of 1,000,000 units (alloc L-8) rarely takes m
 CUT: Final = 1024
 """Characters of an error that are kept: its text may hold any value that the expression has built, and each device has its own."""
 
-_SIZED: Final = frozenset({str, bytes, tuple, dict, DomainMap, Optional, URL})
+_SIZED: Final = frozenset({str, bytes, tuple, dict, DomainMap, Optional, URL, Semver})
 """Types of values that can be large; work on others is never counted."""
 
 

@@ -10,10 +10,13 @@ from typing import Any, Final
 from dra_operator.errors import CelRuntimeError, CelUnsupported
 
 from .functions import MAX_TEXT
+from .parts import by_parts, characters, length
+from .parts import join as joined_by_parts
+from .parts import split as split_by_parts
 from .patterns import PATTERNS
 from .registry import Table
 from .texts import go_value
-from .work import joined, linear, pieces, replaced, searched
+from .work import joined, linear, pieces, replaced, searched, translated
 
 STRINGS: Final = Table()
 
@@ -127,16 +130,16 @@ def last_index_of_from(text: str, part: str, start: int) -> int:
     return text.rfind(part, 0, start + len(part)) if start < len(text) else -1
 
 
-@STRINGS.define(".lowerAscii(string) -> string", work=linear)
+@STRINGS.define(".lowerAscii(string) -> string", work=translated)
 def lower_ascii(text: str) -> str:
     """ASCII letters made small."""
-    return text.translate(_LOWER)
+    return by_parts(text, lambda part: part.translate(_LOWER))
 
 
-@STRINGS.define(".upperAscii(string) -> string", work=linear)
+@STRINGS.define(".upperAscii(string) -> string", work=translated)
 def upper_ascii(text: str) -> str:
     """ASCII letters made big."""
-    return text.translate(_UPPER)
+    return by_parts(text, lambda part: part.translate(_UPPER))
 
 
 @STRINGS.define(".replace(string, string, string) -> string", work=replaced)
@@ -156,7 +159,7 @@ def replace_some(text: str, old: str, new: str, count: int) -> str:
 @STRINGS.define(".split(string, string) -> list(string)", work=pieces)
 def split(text: str, separator: str) -> tuple[str, ...]:
     """The parts between separators; single characters when there is none."""
-    return tuple(text.split(separator) if separator else text)
+    return split_by_parts(text, separator) if separator else characters(text)
 
 
 @STRINGS.define(".split(string, string, int) -> list(string)", work=pieces)
@@ -167,8 +170,8 @@ def split_some(text: str, separator: str, limit: int) -> tuple[str, ...]:
     if limit == 0:
         return ()
     if separator:
-        return tuple(text.split(separator, limit - 1))
-    return (*text[: limit - 1], text[limit - 1 :]) if len(text) > limit else tuple(text)
+        return split_by_parts(text, separator, limit - 1)
+    return (*characters(text[: limit - 1]), text[limit - 1 :]) if len(text) > limit else characters(text)
 
 
 @STRINGS.define(".substring(string, int) -> string", work=linear)
@@ -208,6 +211,6 @@ def join_with(items: tuple[Any, ...], separator: str) -> str:
     stranger = next((item for item in items if not isinstance(item, str)), "")
     if stranger != "":
         raise CelRuntimeError(f"join: invalid input: {go_value(stranger)}")
-    if sum(map(len, items)) + len(separator) * len(items) > MAX_TEXT:
+    if length(items) + len(separator) * len(items) > MAX_TEXT:
         raise CelUnsupported("CEL: the expression builds values that are too large")
-    return separator.join(items)
+    return joined_by_parts(separator, items)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import semver
 
-from dra_operator.errors import CelRuntimeError
+from dra_operator.errors import CelRuntimeError, CelUnsupported
 
 from .quoting import go_quoted
 
@@ -70,7 +70,13 @@ _KEPT: Final = 1024
 _LONGEST_NUMBER: Final = 20
 
 
+LONGEST: Final = 10_240
+"""Characters of a version: those of an expression. It is read in one go, and compared in one."""
+
+
 def _parse_semver(text: str) -> Semver:
+    if len(text) > LONGEST:
+        raise CelUnsupported("CEL: so long a version is not supported")
     return _kept_semver(text) if len(text) <= _KEPT else _read_semver(text)
 
 

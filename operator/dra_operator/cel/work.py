@@ -75,6 +75,11 @@ def pieces(text: str, *_: Any) -> int:
     return len(text) // 2
 
 
+def translated(text: str) -> int:
+    """Text whose characters are looked up one by one; those of ASCII go faster (measured: 80 µs for a thousand others)."""
+    return len(text) // (CHARACTERS if text.isascii() else 2)
+
+
 def replaced(text: str, old: str, new: str, *_: Any) -> int:
     """Text with parts exchanged: what is there and what comes out."""
     return (len(text) + text.count(old) * len(new)) // CHARACTERS
@@ -95,6 +100,11 @@ _PER_CHARACTER: Final = 8
 def spelt(text: str, *_: Any) -> int:
     """A text that is read character by character, by our own code: an address, a URL, a duration."""
     return parsed(text) + _PER_CHARACTER * max(0, len(text) - _SHORT)
+
+
+def versioned(text: str, *_: Any) -> int:
+    """A version out of text."""
+    return parsed(text) + 2 * max(0, len(text) - _SHORT)
 
 
 def joined(items: tuple[Any, ...], separator: str = "") -> int:
