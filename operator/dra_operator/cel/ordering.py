@@ -7,14 +7,9 @@ Go's sort is not stable: where elements are equal, which one comes first hangs o
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from .values import Duration, Timestamp, UInt
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Less = Callable[[int, int], bool]
 
 _NUMBERS: Final = frozenset({int, UInt, float})
 ORDERED: Final = _NUMBERS | {bool, str, bytes, Duration, Timestamp}

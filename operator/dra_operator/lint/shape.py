@@ -50,7 +50,6 @@ OFF: Final = {
 }
 """Fields that a 1.37 API server drops unless a gate is switched on (cp V-7)."""
 
-_STRUCT: Final = "io.k8s.api.resource.v1."
 _POD: Final = "io.k8s.api.core.v1."
 _LIMITS: Final = {"int32": 2**31, "int64": 2**63}
 _TYPES: Final[dict[str, tuple[type, ...]]] = {
