@@ -18,7 +18,7 @@ from .adapter import Adapters
 from .derived import derive
 from .meter import ImpatienceError, Meter
 from .patterns import PATTERNS
-from .values import device_input, type_name
+from .values import Optional, device_input, type_name
 from .vectors import MatchVector
 
 if TYPE_CHECKING:
@@ -54,6 +54,17 @@ def with_hint(text: str) -> str:
     return text + HINT if "no such key:" in text else text
 
 
+_NO_BOOL: Final = {
+    "string": "unsupported native conversion from string to 'bool'",
+    "double": "type conversion error from Double to 'bool'",
+    "bytes": "type conversion error from Bytes to 'bool'",
+    "null_type": "type conversion error from 'null_type' to 'bool'",
+    "list": "type conversion error from list to 'bool'",
+    "map": "type conversion error from map to 'bool'",
+    "type": "type conversion not supported for 'type'",
+}
+"""Upstream's words for values of these types when they are no bool: each type has its own."""
+
 _OBJECTS: Final = {
     "google.protobuf.Duration": "Duration",
     "google.protobuf.Timestamp": "Timestamp",
@@ -78,15 +89,23 @@ def evaluate(program: Program, device: DeviceInput, meter: Meter) -> bool:
         result = program.evaluate(device, meter)
     except CelRuntimeError as error:
         raise CelRuntimeError(with_hint(str(error))) from error
-    if isinstance(result, bool):
-        return result
-    name = type_name(result)
-    reason = f"unsupported type conversion from '{name}' to bool"
-    if name in {"list", "map"}:
-        reason = f"type conversion error from {name} to 'bool'"
-    elif name in _OBJECTS:
-        reason = f"type conversion error from '{_OBJECTS[name]}' to 'bool'"
-    raise CelRuntimeError(f"CEL result of type {name} could not be converted to bool: {reason}")
+    inner = result
+    while isinstance(inner, Optional) and inner.present:  # upstream takes what is in it
+        inner = inner.value
+    if isinstance(inner, bool):
+        return inner
+    raise CelRuntimeError(
+        f"CEL result of type {type_name(result)} could not be converted to bool: {_no_bool(inner)}"
+    )
+
+
+def _no_bool(value: object) -> str:
+    name = type_name(value)
+    if isinstance(value, Optional):
+        return "optional.none() dereference"
+    if name in _OBJECTS:
+        return f"type conversion error from '{_OBJECTS[name]}' to 'bool'"
+    return _NO_BOOL.get(name, f"unsupported type conversion from '{name}' to bool")
 
 
 @dataclass(slots=True)

@@ -245,9 +245,10 @@ class _Checker:
         if kind.is_param:
             self._bindings.accepts((kind,), (DYN,))
         elif not kind.is_dyn and kind != ERROR:
-            self._wrong(
-                at, f"type '{kind.shown}' does not support field selection", self._hints.for_selection(kind)
-            )
+            message = f"type '{kind.shown}' does not support field selection"
+            if kind.name.startswith("kubernetes."):
+                message = f"unexpected failed resolution of '{kind.shown}'"  # object types; net.IP is none
+            self._wrong(at, message, self._hints.for_selection(kind))
         return DYN
 
     def _has(self, node: syntax.Has, scope: Scope) -> Step:

@@ -140,6 +140,40 @@ def test_fails_on_this_device_in_upstreams_words(expression: str, message: str) 
         matches(expression)
 
 
+NO_BOOL = {
+    "1": "unsupported type conversion from 'int' to bool",
+    "1u": "unsupported type conversion from 'uint' to bool",
+    "1.5": "type conversion error from Double to 'bool'",
+    "$a.model": "unsupported native conversion from string to 'bool'",
+    "b'x'": "type conversion error from Bytes to 'bool'",
+    "null": "type conversion error from 'null_type' to 'bool'",
+    "$a.numbers": "type conversion error from list to 'bool'",
+    "{'a': 1}": "type conversion error from map to 'bool'",
+    "device": "type conversion error from map to 'bool'",
+    "duration('1s')": "type conversion error from 'Duration' to 'bool'",
+    "semver('1.0.0')": "type conversion error from 'Semver' to 'bool'",
+    "type(1)": "type conversion not supported for 'type'",
+    "optional.none()": "optional.none() dereference",
+    "optional.of('x')": "unsupported native conversion from string to 'bool'",
+    "optional.of(optional.of(1))": "unsupported type conversion from 'int' to bool",
+}
+
+
+@pytest.mark.parametrize("expression", NO_BOOL)
+def test_what_is_no_bool_is_told_in_upstreams_words_for_its_type(expression: str) -> None:
+    """Alloc L-4."""
+    with pytest.raises(CelRuntimeError) as caught:
+        matches(f"dyn({expression})")
+    assert str(caught.value).endswith(f" could not be converted to bool: {NO_BOOL[expression]}")
+
+
+@pytest.mark.parametrize("value", [True, False])
+def test_a_bool_in_an_optional_of_open_type_is_taken_as_upstream_takes_it(value: bool) -> None:  # noqa: FBT001 -- the value
+    inner = "$a.index == 3" if value else "$a.index == 4"
+    assert matches(f"dyn(optional.of({inner}))") is value
+    assert matches(f"dyn(optional.of(optional.of({inner})))") is value
+
+
 def test_a_missing_key_comes_with_advice() -> None:
     """Alloc L-5."""
     with pytest.raises(CelRuntimeError) as caught:
