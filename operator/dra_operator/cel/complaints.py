@@ -39,6 +39,7 @@ _FOR_BROKEN: Final = {
     "=": "compare with ==",
     "&": "write && for a logical and",
     "|": "write || for a logical or",
+    "#": "comments begin with //",
     ";": "an expression has no semicolon at its end",
     "`": "only fields can be quoted so, behind a dot, and they consist of letters, digits, _, ., -, / and spaces",
     "'": "the string has no end on this line, or has an escape that CEL does not know",
@@ -52,6 +53,8 @@ _WORDS: Final = {
     "OR": "write || for a logical or",
     "NOT": "write ! for a logical not",
     "is": "compare with ==",
+    "eq": "compare with ==",
+    "then": "a choice is written condition ? one : other",
 }
 
 

@@ -73,6 +73,7 @@ _MACROS: Final = {
     "transformMapEntry": "transformMapEntry(key, variable, {key: value}) is a macro of a list or map",
 }
 _SIGNS: Final = {"_==_": "==", "_!=_": "!=", "_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
+_ORDERS: Final = frozenset({"compareTo", "isLessThan", "isGreaterThan"})
 _NUMBERS: Final = frozenset({INT, UINT, DOUBLE})
 
 
@@ -142,6 +143,8 @@ def _for_comparison(sign: str, left: Kind, right: Kind) -> str:
         return f'versions are compared with each other: x.compareTo(semver("1.0.0")) {sign} 0'
     if any(kind.name == "optional_type" for kind in both):
         return "an optional value may be missing: .orValue(other) gives the value or the other one"
+    if any(kind.name == "map" for kind in both) and left.name != right.name:
+        return 'attributes and capacities stand below their domain: device.attributes["domain"].name'
     if both <= _NUMBERS:
         return "numbers of different types are compared after a conversion: int(x), uint(x), double(x)"
     if STRING in both and both & _NUMBERS:
@@ -166,8 +169,14 @@ def _for_function(name: str, kinds: Sequence[Kind]) -> str:
         return "texts are joined with texts: string(x)"
     if name in {"_+_", "_-_"} and QUANTITY in kinds:
         return "quantities are added with x.add(y) and subtracted with x.sub(y)"
-    if name in {"compareTo", "isLessThan", "isGreaterThan"} and first in {QUANTITY, SEMVER}:
-        return f"the argument has to be one, too: {'quantity' if first == QUANTITY else 'semver'}(…)"
+    return _for_order(kinds) if name in _ORDERS else ""
+
+
+def _for_order(kinds: Sequence[Kind]) -> str:
+    if kinds[0] in {QUANTITY, SEMVER}:
+        return f"the argument has to be one, too: {'quantity' if kinds[0] == QUANTITY else 'semver'}(…)"
+    if STRING in kinds[1:]:
+        return "versions and quantities are compared with each other: semver(…), quantity(…)"
     return ""
 
 
