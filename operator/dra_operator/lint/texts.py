@@ -7,6 +7,8 @@ has it: `on`, `no` and `y` are booleans, dates are strings.
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -28,6 +30,9 @@ _ALIASES: Final = 100_000
 
 _WHOLE: Final = 10**21
 """From here on Go writes numbers into JSON with an exponent."""
+
+_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
+_ESCAPE: Final = re.compile(r"\\u([dD][89abAB]..)\\u([dD][c-fC-F]..)|\\u[dD][89a-fA-F]..|\\.")
 
 TEMPLATE_REMEDY: Final = "this looks like a template: lint what `helm template` makes of it"
 
@@ -112,17 +117,62 @@ def documents(file: str, text: str) -> list[Document]:
     text = text.removeprefix("\ufeff")
     lines = tuple(text.splitlines())
     if text.lstrip()[:1] in {"{", "["}:
-        text = text.replace("\t", " ")
+        text = _STRING.sub(_as_yaml, text.replace("\t", " "))
     return [_read(file, lines, chunk, first) for chunk, first in _chunks(text) if not _EMPTY.fullmatch(chunk)]
+
+
+def _as_yaml(found: re.Match[str]) -> str:
+    """A string of JSON, for a reader of YAML: that has no halves of characters. What follows stays where it is."""
+    if "\\u" not in found[0]:
+        return found[0]
+    text = _ESCAPE.sub(_whole_character, found[0])
+    return text + " " * (len(found[0]) - len(text))
+
+
+def _whole_character(found: re.Match[str]) -> str:
+    if found[1]:
+        return f"\\U{0x10000 + (int(found[1], 16) - 0xD800) * 0x400 + int(found[2], 16) - 0xDC00:08x}"
+    return "\\ufffd" if len(found[0]) > len("\\u") else found[0]  # a half without the other, as Go reads it
 
 
 def _chunks(text: str) -> Iterator[tuple[str, int]]:
     """Each document's text and the line that it begins at. What follows `---` on its line belongs to the document."""
     start = 0
     for found in _END.finditer(text):
-        yield text[start : found.start()], text.count("\n", 0, start)
+        yield from _values(text[start : found.start()], text.count("\n", 0, start))
         start = found.end()
-    yield text[start:], text.count("\n", 0, start)
+    yield from _values(text[start:], text.count("\n", 0, start))
+
+
+def _values(chunk: str, first: int) -> Iterator[tuple[str, int]]:
+    """A chunk, or each of the objects of JSON that follow each other in it, as `jq` prints them; each keeps its columns."""
+    ends = _ends(chunk)
+    if len(ends) < 2:  # noqa: PLR2004 -- several
+        yield chunk, first
+        return
+    start = 0
+    for end in ends:
+        here = start + len(chunk[start:end]) - len(chunk[start:end].lstrip())
+        column = here - (chunk.rfind("\n", 0, here) + 1)
+        yield " " * column + chunk[here:end], first + chunk.count("\n", 0, here)
+        start = end
+
+
+def _ends(chunk: str) -> list[int]:
+    """Where objects of JSON end, if there is nothing else."""
+    ends: list[int] = []
+    end = 0
+    decoder = json.JSONDecoder()
+    while chunk[end:].strip():
+        start = end + len(chunk[end:]) - len(chunk[end:].lstrip())
+        if chunk[start] != "{":
+            return []
+        try:
+            _, end = decoder.raw_decode(chunk, start)
+        except (ValueError, RecursionError):
+            return []
+        ends.append(end)
+    return ends
 
 
 def _read(file: str, lines: tuple[str, ...], chunk: str, first: int) -> Document:
@@ -135,7 +185,9 @@ def _read(file: str, lines: tuple[str, ...], chunk: str, first: int) -> Document
         document.value = builder.value(node, ()) if node is not None else None
     except yaml.MarkedYAMLError as error:
         document.faults.append(builder.fault(error, chunk))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except yaml.reader.ReaderError as error:
+        document.faults.append(builder.forbidden(error, chunk))
+    except (yaml.YAMLError, ValueError) as error:
         at = Span(first, 0, first, 1)
         document.faults.append(Fault("BadYaml", f"cannot be read: {error}", at, _remedy(chunk)))
     return document
@@ -179,6 +231,7 @@ class _Builder:
         self._first = first
         self._shift = shift
         self._count = 0
+        self._open: set[int] = set()
 
     def span(self, node: yaml.Node) -> Span:
         (line, column), (end_line, end_column) = self._at(node.start_mark), self._at(node.end_mark)
@@ -195,18 +248,40 @@ class _Builder:
             "BadYaml", f"cannot be read: {what}", Span(line, column, line, column + 1), _remedy(chunk)
         )
 
+    def forbidden(self, error: yaml.reader.ReaderError, chunk: str) -> Fault:
+        """A character that no YAML may have."""
+        before = chunk.encode()[: error.position].decode(errors="ignore")
+        line, column = before.count("\n"), len(before) - (before.rfind("\n") + 1)
+        span = Span(
+            self._first + line,
+            column + (0 if line else self._shift),
+            self._first + line,
+            column + 1 + (0 if line else self._shift),
+        )
+        message = (
+            f"cannot be read: there is a character #x{ord(chunk[len(before)]):04x}, which YAML does not allow"
+        )
+        return Fault("BadYaml", message, span, "remove it, or write it as an escape in double quotes")
+
     def value(self, node: yaml.Node, path: Path, key: Span | None = None) -> Any:
         self._count += 1
+        if id(node) in self._open:
+            raise ValueError("an alias stands within what it is an alias of")
         if self._count > _ALIASES:
             raise ValueError(f"more than {_ALIASES} values; are there aliases of aliases?")
         span = self.span(node)
         scalar = isinstance(node, yaml.ScalarNode)
         self._document.places.setdefault(path, Place(span, key or span, scalar))
-        if isinstance(node, yaml.MappingNode):
-            return self._mapping(node, path)
-        if isinstance(node, yaml.SequenceNode):
-            return [self.value(item, (*path, number)) for number, item in enumerate(node.value)]
-        return _scalar(node.tag, node.value)
+        if isinstance(node, yaml.ScalarNode):
+            return _scalar(node.tag, node.value)
+        self._open.add(id(node))
+        value = (
+            self._mapping(node, path)
+            if isinstance(node, yaml.MappingNode)
+            else [self.value(item, (*path, number)) for number, item in enumerate(node.value)]
+        )
+        self._open.discard(id(node))
+        return value
 
     def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -222,7 +297,7 @@ class _Builder:
                 self._document.faults.append(Fault("DuplicateKey", message, at, "keep one of them"))
             found[name] = self.value(item, (*path, name), at)
         for other in merged:
-            if isinstance(other, yaml.MappingNode):
+            if isinstance(other, yaml.MappingNode) and id(other) not in self._open:
                 for name, value in self._mapping(other, path).items():
                     found.setdefault(name, value)
         return found
@@ -246,7 +321,7 @@ def _scalar(tag: str, text: str) -> Any:
     if kind == "null":
         return None
     if kind == "int":
-        return _integer(text.replace("_", ""))
+        return _integer(text)
     if kind == "float":
         return _number(text)
     return text
@@ -260,11 +335,15 @@ def _number(text: str) -> int | float:
     return int(number) if number.is_integer() and abs(number) < _WHOLE else number
 
 
-def _integer(text: str) -> int:
-    """Base by prefix; a leading zero is octal, as it is to Go."""
-    sign, digits = (-1 if text.startswith("-") else 1), text.lstrip("+-")
+def _integer(text: str) -> int | float | str:
+    """Base by prefix; a leading zero is octal, as it is to Go. What has no digits is text, what has too many is a float, or text."""
+    sign, digits = (-1 if text.startswith("-") else 1), text.lstrip("+-").replace("_", "")
     octal = len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()
-    return sign * (int(digits, 8) if octal else int(digits, 0))
+    try:
+        return sign * (int(digits, 8) if octal else int(digits, 0))
+    except ValueError:
+        number = float(digits) if digits.isdigit() else math.inf
+        return text if math.isinf(number) else sign * number
 
 
 def inner(document: Document, path: Path, value: str, start: int, length: int) -> Span | None:

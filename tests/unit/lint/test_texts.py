@@ -96,3 +96,55 @@ def test_a_part_of_a_string_is_found_however_it_is_written(text: str, line: int,
 
     assert span is not None
     assert (span.line, span.column, span.end_line, span.end_column) == (line, column, line, column + 5)
+
+
+def test_json_may_be_several_objects_as_jq_prints_them() -> None:
+    text = '{"a": 1}\n{"b": "---"} {"c": "x"}\n{\n\t"d": {"e": 2}\n}\n'
+    found = documents("made.json", text)
+
+    assert [document.value for document in found] == [{"a": 1}, {"b": "---"}, {"c": "x"}, {"d": {"e": 2}}]
+    places = [found[2].places["c",].value, found[3].places["d", "e"].value]
+    assert [(place.line, place.column) for place in places] == [(1, 19), (3, 12)]
+
+
+def test_json_that_is_followed_by_something_else_is_no_series_of_objects() -> None:
+    first, last = documents("made.json", '{"a": 1}\nnonsense: 1\n---\nb: 2\n')
+
+    assert [fault.code for fault in first.faults] == ["BadYaml"]
+    assert last.value == {"b": 2}
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        (r"\ud83d\ude00", "😀"), (r"x\uD83D\uDE00y", "x😀y"), (r"\ud83d", "\ufffd"), (r"\ude00\ud83d", "\ufffd\ufffd"), (r"\\ud83d", r"\ud83d"),
+        (r"\\\ud83d\ude00", "\\😀"), (r"\u00e9\/\t", "é/\t"), (r"\"\ud83d\ude00\"", '"😀"'),
+    ],
+)  # fmt: skip
+def test_escapes_of_json_are_read_as_go_reads_them(written: str, value: str) -> None:
+    (document,) = documents("made.json", f'{{"a": "{written}", "b": 1}}')
+
+    assert document.value == {"a": value, "b": 1}
+    assert document.places["b",].value.column == len(f'{{"a": "{written}", "b": ')
+
+
+@pytest.mark.parametrize("text", ["&a [*a]", "&a {b: *a}", "&a {b: [{c: *a}]}"])
+def test_what_contains_itself_is_refused_in_words(text: str) -> None:
+    (document,) = documents("made.yaml", text)
+
+    assert "an alias stands within what it is an alias of" in document.faults[0].message
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("0x_", "0x_"), ("9" * 5000, "9" * 5000), ("1" + "0" * 30, 10**30)]
+)
+def test_what_only_looks_like_a_whole_number_stops_nothing(text: str, value: object) -> None:
+    assert values(f"a: {text}\n") == [{"a": value}]
+
+
+def test_a_character_that_yaml_does_not_allow_is_shown_where_it_stands() -> None:
+    broken, last = documents("made.yaml", "a: é\nb: é\x01\n---\nc: 1\n")
+
+    (fault,) = broken.faults
+    assert (fault.span.line, fault.span.column, last.value) == (1, 4, {"c": 1})
+    assert "#x0001" in fault.message
