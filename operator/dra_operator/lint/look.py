@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_operator.words import nearest
+
 from . import others
 from .findings import CODES, Finding
 from .known import Known
 from .matching import Matcher
 from .names import pod_claims
-from .objects import GROUP, Item, items, pod_specs
+from .objects import GROUP, KINDS, Item, items, pod_specs
 from .refused import pod_refused, refused
 from .shape import claim_path, pod_shape, shaped
 
@@ -80,10 +82,19 @@ def _is_object(item: Item) -> bool:
     elif missing:
         item.tell("NotAnObject", (), f"has no {' and no '.join(missing)}")
     elif item.api_version.partition("/")[0] == GROUP and not item.is_dra and item.kind not in _LEFT_ALONE:
-        item.tell("UnknownVersion", ("kind",), f"{GROUP} has no kind {item.kind}")
+        near = nearest(item.kind, KINDS)
+        remedy = f"did you mean `{near}`?" if near else f"there are: {', '.join(KINDS)}"
+        remedy = _GONE.get(item.kind, remedy)
+        item.tell("UnknownVersion", ("kind",), f"{GROUP} has no kind {item.kind}", remedy=remedy)
     return bool(item.raw) and not missing
 
 
+_GONE = {
+    "ResourceClass": "it became `DeviceClass` with Kubernetes 1.31",
+    "ResourceClassParameters": "since Kubernetes 1.31, `config` and `selectors` stand in the DeviceClass itself",
+    "ResourceClaimParameters": "since Kubernetes 1.31, requests and `config` stand in the claim itself",
+    "PodSchedulingContext": "it went with Kubernetes 1.32: leave it out",
+}
 _LEFT_ALONE = frozenset({"ResourcePoolStatusRequest", "DevicePoolStatus"})
 
 

@@ -185,7 +185,7 @@ class Matcher:
             where = f"{slice_.spec.driver}/{slice_.spec.pool.name}/{device.name}"
             short = why.partition(". consider")[0].removeprefix("CEL: ")
             message = f"fails on {len(failed)} of the {among}, such as {where}: {short}"
-            item.tell("FailsOnDevices", path, message)
+            item.tell("FailsOnDevices", path, message, remedy=_mending(why))
         elif not met:
             item.tell("MatchesNothing", path, f"none of the {among} meets it")
 
@@ -264,6 +264,15 @@ class Matcher:
             if one.cel
         ]
         return {str(one.value) for text in texts for one in facts(text).equalities if one.what == "driver"}
+
+
+def _mending(why: str) -> str:
+    """What helps against a failure; empty for look-ups that find nothing, whose remedy is that of the code."""
+    if "no such key" in why:
+        return ""
+    if "no such overload" in why:
+        return "the attribute is of another type than the expression takes it for"
+    return "correct what the message names: guarding a look-up does not help"
 
 
 def _objects(value: object) -> list[Obj]:

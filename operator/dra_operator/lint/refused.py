@@ -107,7 +107,8 @@ def _tell_faults(item: Item, path: Path, error: CelCompileError) -> None:
     """Each fault of an expression at its place in it."""
     expression = str(dig_path(item.obj, path) or "")
     if not error.faults:
-        item.tell("CelInvalid", path, " ".join(str(error).split()))
+        message, _, hint = str(error).partition("\nhint: ")
+        item.tell("CelInvalid", path, " ".join(message.split()), remedy=hint)
     for fault in error.faults:
         message = " ".join(fault.message.split())
         part = None

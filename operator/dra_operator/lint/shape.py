@@ -278,6 +278,8 @@ class _Walker:
 
 def _described(value: Any) -> str:
     match value:
+        case None:
+            return "empty (null)"
         case bool():
             return f"the boolean {str(value).lower()}"
         case int() | float():

@@ -114,6 +114,49 @@ def test_selectors_are_held_against_the_devices(expression: str, expected: list[
     assert [(code, part if dict(expected).get(code) else "") for code, part in found] == expected
 
 
+@pytest.mark.parametrize(
+    ("expression", "remedy"),
+    [
+        (f"{GPU}.old", "guard the look-up"),
+        (f"!{GPU}.model", "another type"),
+        (f"{GPU}.index.lowerAscii() in [device.driver]", "another type"),
+        ('quantity("4GB").isInteger()', "what the message names"),
+        (f'{GPU}.model.matches("(" + "a")', "what the message names"),
+    ],
+)
+def test_what_helps_depends_on_why_an_expression_fails(expression: str, remedy: str) -> None:
+    (finding,) = look(documents("made.yaml", "---\n".join([SLICE, CLASS, claim(expression)])))
+
+    assert finding.code == "FailsOnDevices"
+    assert remedy in finding.remedy
+
+
+def test_a_selector_that_is_no_condition_has_a_remedy() -> None:
+    (finding,) = look(documents("made.yaml", claim("device.driver")))
+
+    assert (finding.code, finding.remedy[:26]) == ("CelInvalid", "a selector is a condition:")
+    assert "hint" not in finding.message
+
+
+@pytest.mark.parametrize(
+    ("kind", "remedy"),
+    [("ResourceClass", "DeviceClass"), ("DeviceClas", "did you mean `DeviceClass`?"), ("Foo", "there are: DeviceClass,"), ("PodSchedulingContext", "leave it out")],
+)  # fmt: skip
+def test_what_to_do_about_a_kind_that_is_none(kind: str, remedy: str) -> None:
+    text = f"apiVersion: resource.k8s.io/v1\nkind: {kind}\nmetadata: {{name: made}}\n"
+    (finding,) = look(documents("made.yaml", text))
+
+    assert finding.code == "UnknownVersion"
+    assert remedy in finding.remedy
+
+
+def test_nothing_at_all_is_called_so() -> None:
+    text = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: made}\nspec: {selectors: [null]}\n"
+    (finding,) = look(documents("made.yaml", text))
+
+    assert finding.message == "must be an object, and is empty (null)"
+
+
 def test_nothing_is_said_of_devices_that_nobody_has_told_of() -> None:
     assert told(claim(f'{GPU}.modle == "a100"'), CLASS) == []
 
