@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from tests.contract.client import Client, Obj, Watch
 
 _ONLY = {"labelSelector": "mine"}
+"""Not the ConfigMap `kube-root-ca.crt`, which a controller puts into every new namespace."""
+
 _MINE = {"mine": "yes"}
 
 
@@ -35,7 +37,7 @@ async def test_watch_resumes_after_the_version_that_it_names(api: Client) -> Non
     first = (await api.create(CONFIG, config(labels=_MINE))).ok()
     second = (await api.merge(f"{CONFIG}/c", {"data": {"a": "1"}})).ok()
     (await api.merge(f"{CONFIG}/c", {"data": {"a": "2"}})).ok()
-    watch = await api.watch(CONFIG, resourceVersion=first.version)
+    watch = await api.watch(CONFIG, resourceVersion=first.version, **_ONLY)
     event = await watch.next()
     assert event["object"]["metadata"]["resourceVersion"] == second.version
 
@@ -48,8 +50,8 @@ async def test_watch_without_a_version_starts_with_what_is_there(api: Client) ->
 
 
 async def test_deleted_event_carries_the_last_state_and_a_new_version(api: Client) -> None:
-    created = (await api.create(CONFIG, config(data={"a": "1"}))).ok()
-    watch = await api.watch(CONFIG, resourceVersion=created.version)
+    created = (await api.create(CONFIG, config(data={"a": "1"}, labels=_MINE))).ok()
+    watch = await api.watch(CONFIG, resourceVersion=created.version, **_ONLY)
     (await api.delete(f"{CONFIG}/c")).ok()
     event = await watch.next()
     assert _shown(event) == ("DELETED", "c")
