@@ -579,6 +579,7 @@ async def test_a_container_that_asks_for_a_request_which_its_claim_does_not_have
             "cannot start such a container. Correct the name and recreate the pod"
         )
         await here.until(lambda: here.node_of("web") and here.node_of("good"))
+        await here.settle()
         assert here.messages("RequestUnknown", "good") == []
 
 

@@ -230,7 +230,7 @@ async def test_a_pod_that_still_waits_gets_other_devices_for_those_that_went() -
         hold.released.set()
         await here.until(lambda: here.node_of("web") == "n2")
         assert here.devices() == {"mine": [f"{DRIVER}/n2/dev-0"]}
-        assert repairs(here, "DevicesUnpublished") == 1
+        await eventually(lambda: repairs(here, "DevicesUnpublished") == 1)
 
 
 async def test_of_a_device_in_two_claims_ours_gives_way_while_its_pod_waits_i13() -> None:
@@ -244,7 +244,7 @@ async def test_of_a_device_in_two_claims_ours_gives_way_while_its_pod_waits_i13(
         hold.released.set()
         await here.until(lambda: here.node_of("web"))
         assert here.devices() == {"also": [f"{DRIVER}/n1/dev-0"], "mine": [f"{DRIVER}/n1/dev-1"]}
-        assert repairs(here, "DeviceHeldTwice") == 1
+        await eventually(lambda: repairs(here, "DeviceHeldTwice") == 1)
 
 
 async def test_a_pod_is_not_sent_to_a_node_with_a_device_that_is_known_to_be_held_twice() -> None:
@@ -284,7 +284,7 @@ async def test_an_unreadable_claim_is_counted_until_it_goes() -> None:
     async with world(objects=CLUSTER, **SOON) as here:
         smuggle(here, claim("odd", {"devices": {"requests": "x"}}))
         await eventually(lambda: figure(here, "Unreadable") == 1)
-        assert here.messages("Unreadable", "odd")
+        await here.until(lambda: here.messages("Unreadable", "odd"))
         await here.delete("claim", "odd")
         await eventually(lambda: figure(here, "Unreadable") == 0)
 

@@ -215,7 +215,7 @@ async def test_a_deleted_claim_of_the_group_is_made_anew_c82() -> None:
         await here.until(lambda: recorded(here.pods["a"])["gpu"] != first)
         second = recorded(here.pods["a"])["gpu"]
         assert list(here.claims) == [second]
-        assert recorded(groups(here)["train"]) == {"gpu": second}
+        await here.until(lambda: recorded(groups(here)["train"]) == {"gpu": second})
 
 
 async def test_an_attempt_that_cannot_go_on_gives_the_claim_of_the_group_back_i52() -> None:

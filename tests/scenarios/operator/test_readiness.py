@@ -121,6 +121,7 @@ async def test_a_device_that_fails_is_given_back_and_another_one_chosen() -> Non
         name = generated(here)
         first = here.devices_of("p")
         await report(here, name, Broken=TRUE)
+        await here.until(lambda: told(here, "p", FAILED))
         await here.until(lambda: here.devices_of("p") not in ([], first), "another device")
 
         assert here.messages(FAILED, "p")[0].startswith(

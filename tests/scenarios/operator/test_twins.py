@@ -43,6 +43,7 @@ async def test_a_twin_of_ours_goes_and_the_pod_is_served_by_the_claim_that_its_s
         here.add(theirs(here, "web-gpu-kcm", of="web"))
         await record(here, "web", "web-gpu-kcm")
         await here.until(lambda: ours not in here.claims)
+        await here.until(lambda: here.messages("ClaimGeneratedTwice", "web"))
         assert "resourceclaim-controller" in here.messages("ClaimGeneratedTwice", "web")[0]
         await here.delete("pod", "first")
         await here.until(lambda: not here.is_gated("web"))

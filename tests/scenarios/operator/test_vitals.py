@@ -255,7 +255,7 @@ async def test_a_forbidden_write_is_named_and_others_go_on() -> None:
 
         here.server.faults.clear()
         await here.until(lambda: here.node_of("web"))
-        assert (await readiness(here))[1]["refusedWrites"] == {}
+        await until(here, "/readyz", lambda _, body: body.get("refusedWrites") == {})
 
 
 async def test_what_cannot_be_listed_is_the_reason_in_the_servers_words() -> None:

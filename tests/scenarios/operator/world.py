@@ -209,7 +209,7 @@ class World:
             raise AssertionError(f"never happened: {what or condition}; {self.summary()}") from None
 
     async def settle(self) -> None:
-        """Wait until the operator has heard all that happened, and has nothing left to do at once.
+        """Wait until the operator has heard all that happened, has nothing left to do at once, and has said what there is to say.
 
         What it will look at in minutes because others should have done it by then does not count.
         """
@@ -220,7 +220,7 @@ class World:
         )
 
     async def settle_but_timers(self) -> None:
-        """Wait until the operator has heard all that happened, and has nothing to do before some timer fires."""
+        """Wait until the operator has heard all that happened, and has nothing to do or to say before some timer fires."""
         await self._settle(lambda _, queue: not len(queue))
 
     async def _settle(self, is_calm: Callable[[str, WorkQueue], bool]) -> None:
@@ -232,8 +232,15 @@ class World:
             before, unheard = unheard, self._unheard()
             since = since if unheard == before else now()
             is_deaf = bool(unheard) and now() - since >= DEAF_SECONDS
-            rests = all(is_calm(loop.name, loop.queue) for loop in self.operator.brain.loops)
+            rests = self._has_spoken() and all(
+                is_calm(loop.name, loop.queue) for loop in self.operator.brain.loops
+            )
             calm = calm + 1 if rests and (is_deaf or not unheard) else 0
+
+    def _has_spoken(self) -> bool:
+        """Whether the events that are due are written; one that does not decide writes none."""
+        assert self.operator is not None
+        return not self.operator.ready.is_set() or self.operator._events._idle.is_set()
 
     def _unheard(self) -> set[tuple[str, str]]:
         """Uid and version of what the server has and the operator's model has not, or the other way about."""
