@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
+from tests.e2e.harness.waiting import wait_until
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from tests.e2e.harness.kubectl import Kubectl
 
@@ -18,6 +20,8 @@ Object = dict[str, Any]
 Device = tuple[str, str, str]  # driver, pool, device
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
+LEFT = "is reserved for pods that do not exist"
+"""What is so for a moment after each pod's end: whoever releases claims hears of it a little later."""
 
 
 def holders(claims: Iterable[Object]) -> dict[Device, list[str]]:
@@ -33,24 +37,58 @@ def holders(claims: Iterable[Object]) -> dict[Device, list[str]]:
 def problems(kubectl: Kubectl, namespace: str | None = None) -> list[str]:
     """Everything that is wrong with claims and the pods that use them, one sentence each; empty is good.
 
+    Other pods may be on their way meanwhile, and the claims of pods that went are waited for: what is returned is wrong.
+
     Args:
         kubectl: Administrator.
         namespace: Look at its pods and claims only; doubles are always looked for in the whole cluster.
+
+    Raises:
+        NotInTimeError: A claim stays reserved for pods that went.
     """
+    return wait_until(
+        lambda: _look(kubectl, namespace),
+        "the claims of pods that went released",
+        accept=lambda found: not found or not all(LEFT in text for text in found),
+    )
+
+
+def _look(kubectl: Kubectl, namespace: str | None) -> list[str]:
+    """No two lists are of one moment: pods are listed on both sides of claims, and judged by what was so all the time."""
+    before = kubectl.get_all("pods", "--all-namespaces")
     claims = kubectl.get_all("resourceclaims", "--all-namespaces")
-    pods = kubectl.get_all("pods", "--all-namespaces")
-    return find_problems(claims, pods, namespace)
+    after = kubectl.get_all("pods", "--all-namespaces")
+    stayed, passing = steady(before, after)
+    return find_problems(claims, stayed, namespace, passing)
+
+
+def steady(before: Iterable[Object], after: Iterable[Object]) -> tuple[list[Object], set[str]]:
+    """The pods that were there between two looks, as they were at the first, and the uids of those that came, went or ended."""
+    first = {pod["metadata"]["uid"]: pod for pod in before}
+    last = {pod["metadata"]["uid"]: pod for pod in after}
+    stayed = {uid: pod for uid, pod in first.items() if uid in last and _is_over(pod) == _is_over(last[uid])}
+    return list(stayed.values()), (first.keys() | last.keys()) - stayed.keys()
 
 
 def find_problems(
-    claims: Iterable[Object], pods: Iterable[Object], namespace: str | None = None
+    claims: Iterable[Object],
+    pods: Iterable[Object],
+    namespace: str | None = None,
+    passing: Collection[str] = (),
 ) -> list[str]:
-    """As `problems`, from lists of all claims and pods."""
+    """As `problems`, from lists of all claims and pods.
+
+    Args:
+        claims: All.
+        pods: All that are to be judged.
+        namespace: As of `problems`.
+        passing: Uids of pods that may have been there when the claims were listed.
+    """
     all_claims = list(claims)
     own_claims = [claim for claim in all_claims if _inside(claim, namespace)]
     own_pods = [pod for pod in pods if _inside(pod, namespace)]
     by_key = {_key(claim): claim for claim in own_claims}
-    uids = {pod["metadata"]["uid"] for pod in own_pods}
+    uids = {pod["metadata"]["uid"] for pod in own_pods} | set(passing)
     return [
         *_doubles(all_claims),
         *(text for pod in own_pods for text in _of_bound_pod(pod, by_key)),
@@ -77,7 +115,7 @@ def _doubles(claims: list[Object]) -> Iterator[str]:
 
 def _of_bound_pod(pod: Object, claims: Mapping[str, Object]) -> Iterator[str]:
     node = pod["spec"].get("nodeName")
-    if not node or pod["status"].get("phase") in {"Succeeded", "Failed"}:
+    if not node or _is_over(pod):
         return
     names = list(claim_names(pod))
     if len(names) < len(pod["spec"].get("resourceClaims", [])):
@@ -134,7 +172,7 @@ def _of_claim(claim: Object, pod_uids: set[str]) -> Iterator[str]:
         else set()
     )
     if stale := of_pods - pod_uids:
-        yield f"claim {_key(claim)} is reserved for pods that do not exist: {', '.join(sorted(stale))}"
+        yield f"claim {_key(claim)} {LEFT}: {', '.join(sorted(stale))}"
 
 
 def _allocation(claim: Object) -> Object:
@@ -144,6 +182,10 @@ def _allocation(claim: Object) -> Object:
 
 def _consumers(claim: Object) -> set[str]:
     return {consumer["uid"] for consumer in claim.get("status", {}).get("reservedFor") or []}
+
+
+def _is_over(pod: Object) -> bool:
+    return pod["status"].get("phase") in {"Succeeded", "Failed"}
 
 
 def _inside(found: Object, namespace: str | None) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.e2e.harness.audit import FINALIZER, find_problems
+from tests.e2e.harness.audit import FINALIZER, find_problems, steady
 
 UID = "uid-1"
 
@@ -107,3 +107,25 @@ def test_allocated_claim_without_finalizer() -> None:
     del bare["metadata"]["finalizers"]
 
     assert find_problems([bare], [pod()]) == [f"claim ns/c is allocated without the finalizer {FINALIZER}"]
+
+
+def named(name: str, phase: str = "Running", node: str | None = "n1") -> dict[str, Any]:
+    made = pod(node)
+    made["metadata"] |= {"name": name, "uid": name}
+    made["status"]["phase"] = phase
+    return made
+
+
+def test_pods_are_judged_by_what_was_so_all_the_time_between_two_looks() -> None:
+    """One that is bound after the claims were listed is not bound without a claim; one that ended has none to show any more."""
+    before = [named("stays", node=None), named("goes"), named("ends")]
+    after = [named("stays"), named("comes"), named("ends", "Succeeded")]
+
+    stayed, passing = steady(before, after)
+
+    assert stayed == [named("stays", node=None)]
+    assert passing == {"goes", "comes", "ends"}
+
+
+def test_reservation_of_a_pod_that_came_or_went_meanwhile_is_no_problem() -> None:
+    assert find_problems([claim()], [], passing={UID}) == []
