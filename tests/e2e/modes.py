@@ -125,7 +125,7 @@ def mode_operator(
 
 def _open(mode: str, way: str, plane: ControlPlane, request: pytest.FixtureRequest) -> Iterator[Place]:
     labels = ENABLED if mode == COOPERATE else None
-    for workspace in open_workspace(plane, request, labels=labels):
+    for workspace in open_workspace(plane, request, labels=labels, gated=True):
         fleet = Fleet.of(workspace)
         fleet.plain(2)
         if mode == COOPERATE:

@@ -49,7 +49,7 @@ def managed(
     control_plane: ControlPlane, module_operator: OperatorProcess, request: pytest.FixtureRequest
 ) -> Iterator[Workspace]:
     """A workspace whose pods get the gate and are served by the module's operator."""
-    yield from open_workspace(control_plane, request, labels=ENABLED)
+    yield from open_workspace(control_plane, request, labels=ENABLED, gated=True)
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from tests.e2e.harness.cluster import ControlPlane, Options
 from tests.e2e.harness.components import KWOK, SCHEDULER
 from tests.e2e.harness.kubectl import as_documents
 from tests.e2e.harness.objects import policy
+from tests.e2e.harness.operator_process import POLICY_CRD
 from tests.e2e.harness.waiting import wait_until
 from tests.unit.manifests.build import COMPONENTS, MANIFESTS, RELEASES, built, kustomize, of_kind, overlay
 
@@ -257,7 +258,7 @@ def test_an_older_release_is_upgraded(bare: Kubectl, release: Path, way: list[li
     """No field stands in the way, nothing of the old release is left alone, policies stay as they are."""
     old = list(yaml.safe_load_all(release.read_text(encoding="utf-8")))
     bare.run("apply", "--filename", str(release))
-    bare.wait("crd/allocationpolicies.dra-operator.io", "condition=Established")
+    bare.until_served(POLICY_CRD)
     bare.apply(policy("kept", {"driver": "gpu.example.com"}))
     kept = bare.get("allocationpolicy", "kept")
 
@@ -310,7 +311,7 @@ def test_components_are_accepted(bare: Kubectl, tmp_path: Path) -> None:
     """All together, with unknown fields refused; the kinds of Prometheus Operator and cert-manager must be there first."""
     bare.apply(OTHERS)
     for found in OTHERS:
-        bare.wait(f"crd/{found['metadata']['name']}", "condition=Established")
+        bare.until_served(found["metadata"]["name"])
     folder = overlay(tmp_path, components=COMPONENTS)
 
     bare.run("apply", "--validate=strict", "--kustomize", str(folder))

@@ -120,6 +120,7 @@ def test_service_account_has_exactly_the_rights_that_it_was_given(workspace: Wor
     ]
     workspace.apply(*rbac)
     account = Kubectl(workspace.control_plane.service_account(workspace.namespace, "reader"))
+    wait_until(lambda: account.may("list", "nodes"), "the role is known")
 
     account.get_all("nodes")
 

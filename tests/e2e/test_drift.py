@@ -36,8 +36,7 @@ def fleet(ungated: Workspace) -> Fleet:
 @pytest.fixture
 def jane(fleet: Fleet) -> Terminal:
     """A user with `view` in the test's namespace, and nothing else anywhere."""
-    fleet.workspace.kubectl.run("create", "rolebinding", "jane", "--clusterrole=view", "--user=jane")
-    return Terminal(fleet.workspace.control_plane.user_kubeconfig(fleet.workspace.namespace))
+    return Terminal.jane(fleet.workspace, "view")
 
 
 def served(fleet: Fleet, claim_name: str = "mine") -> Object:

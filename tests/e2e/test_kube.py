@@ -34,6 +34,9 @@ from dra_operator.kube import (
 from dra_operator.model import Pod, ResourceClaim
 from tests.e2e.harness.cluster import ControlPlane, Options
 from tests.e2e.harness.components import APISERVER, CONTROLLER_MANAGER, KWOK, SCHEDULER
+from tests.e2e.harness.kubectl import Kubectl
+from tests.e2e.harness.operator_process import POLICY_CRD
+from tests.e2e.harness.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -103,9 +106,7 @@ async def test_missing_policy_kind_is_named_until_it_is_installed(bare: ControlP
     with pytest.raises(ApiNotServed, match="AllocationPolicy: install the custom resource definition first"):
         await discover(api)
     bare.kubectl.run("apply", "-f", str(ROOT / "crds" / "allocationpolicies.yaml"))
-    bare.kubectl.run(
-        "wait", "--for=condition=Established", "crd/allocationpolicies.dra-operator.io", "--timeout=30s"
-    )
+    await asyncio.to_thread(bare.kubectl.until_served, POLICY_CRD)
     served = await discover(api)
 
     assert [kind.name for kind in served.missing if kind.expected] == []
@@ -142,6 +143,10 @@ async def test_names_taken_invalid_and_gone(writer: Writer, api: Api, claim: Res
 async def test_missing_binding_right_says_what_to_grant(bare: ControlPlane, claim: ResourceClaim) -> None:
     """Cp V-78: 422 on the wire, missing rights for us."""
     limited = bare.service_account("io", "limited", STATUS_ONLY)
+    account = Kubectl(limited)
+    await asyncio.to_thread(
+        wait_until, lambda: account.may("patch", "resourceclaims.resource.k8s.io/status"), "the role is known"
+    )
     async with await Api.connect(str(limited)) as api:
         body = guard(claim.metadata, {"status": {"allocation": ALLOCATION}})
         with pytest.raises(ApiForbidden, match=r"resourceclaims/binding.*grant it to the operator") as caught:

@@ -114,9 +114,9 @@ def test_two_claims_shared_crosswise_meet_on_one_node(fleet: Fleet) -> None:
 def test_pod_without_the_gate_holds_up_the_sharing_one(fleet: Fleet, ungated_pod: Object) -> None:
     """kube-scheduler could take the allocation away (cp I-10): the gated pod waits, says for whom, and goes on when that is gone."""
     kubectl = fleet.workspace.kubectl
-    kubectl.run("label", "namespace", fleet.workspace.namespace, "dra-operator.io/enabled-")
+    fleet.workspace.enable(enabled=False)
     fleet.workspace.apply(ungated_pod)
-    kubectl.run("label", "namespace", fleet.workspace.namespace, "dra-operator.io/enabled=true")
+    fleet.workspace.enable()
     fleet.workspace.apply(pod("a", claims={"gpu": "shared"}))
     message = fleet.told("a", "UngatedConsumer")
 

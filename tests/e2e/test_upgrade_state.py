@@ -50,7 +50,7 @@ def left_by_0_1_0(team: Workspace) -> None:
     """Brings the API server into the state in which release 0.1.0 died."""
     admin, kubectl = team.control_plane.kubectl, team.kubectl
     admin.run("apply", "--kustomize", str(ROOT / "crds"))
-    admin.wait(POLICY_CRD, "condition=Established")
+    admin.until_served(POLICY_CRD)
     team.apply(*map(anywhere, golden.cluster()))
     team.nodes_ready("n1", "n2")
     admin.create(golden.owned())

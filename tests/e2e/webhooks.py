@@ -91,8 +91,9 @@ def shipped(way: str, *, webhook: bool = False) -> Iterable[Object]:
 
 def created(workspace: Workspace, body: Object, *, dry: bool = True) -> Object:
     """What the API server answers to the creation of a pod, which it checks and, if dry, forgets."""
-    query = "?dryRun=All" if dry else ""
-    path = f"/api/v1/namespaces/{workspace.namespace}/pods{query}"
+    if dry:
+        return workspace.rehearse(body)
+    path = f"/api/v1/namespaces/{workspace.namespace}/pods"
     return RawApi(workspace.control_plane.kubeconfig).post(path, body)
 
 

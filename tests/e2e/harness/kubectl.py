@@ -157,6 +157,37 @@ class Kubectl:
             accept=lambda found: found is None,
         )
 
+    def until_served(self, crd: str) -> None:
+        """Waits until a custom kind is established, and discovery lists it, which is a moment later."""
+        self.wait(f"crd/{crd}", "condition=Established")
+        group = crd.partition(".")[2]
+        wait_until(
+            lambda: self.run("api-resources", f"--api-group={group}", "--output=name").split(),
+            f"{crd} listed",
+            accept=lambda seen: crd in seen,
+        )
+
+    def may(self, verb: str, resource: str, *flags: str) -> bool:
+        """`kubectl auth can-i`, by the API that it uses: its exit status does not tell no from failure. A new role is known a little later.
+
+        Args:
+            verb: Such as `get`.
+            resource: As `resourceclaims.resource.k8s.io/status`; claims are asked about in the namespace, all else in the cluster.
+            flags: Such as `--as=jane`.
+        """
+        plural, _, subresource = resource.partition("/")
+        plural, _, group = plural.partition(".")
+        attributes = {"verb": verb, "group": group, "resource": plural, "subresource": subresource}
+        if self.namespace and group == "resource.k8s.io":
+            attributes["namespace"] = self.namespace
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": attributes},
+        }
+        answer = json.loads(self.create(review, "--validate=false", "--output=json", *flags))
+        return bool(answer["status"]["allowed"])
+
     def events(self, name: str, reason: str | None = None) -> list[dict[str, Any]]:
         """Core events about objects called `name`, oldest first, with a certain reason if given."""
         wanted = f"involvedObject.name={name}" + (f",reason={reason}" if reason else "")

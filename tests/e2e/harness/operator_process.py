@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[3]
 NAMESPACE = ACCOUNT = "dra-operator"
-POLICY_CRD = "crd/allocationpolicies.dra-operator.io"
+POLICY_CRD = "allocationpolicies.dra-operator.io"
 QUICK_LEASE = ("--lease-seconds=4", "--renew-seconds=3", "--retry-seconds=0.5")
 """For tests that kill the operator: the next one has to wait for the end of the Lease."""
 
@@ -48,7 +48,7 @@ def install(control_plane: ControlPlane, *folders: Path) -> Path:
     for folder in folders or (ROOT / "manifests",):
         shipped = yaml.safe_load_all(kubectl.run("kustomize", str(folder)))
         kubectl.apply([document for document in shipped if document["kind"] != "Deployment"])
-    kubectl.wait(POLICY_CRD, "condition=Established")
+    kubectl.until_served(POLICY_CRD)
     ensure_lease(control_plane)
     return control_plane.service_account(NAMESPACE, ACCOUNT)
 

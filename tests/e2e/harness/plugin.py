@@ -17,7 +17,7 @@ import pytest
 from tests.e2e.harness.build import Binaries, ensure_binaries
 from tests.e2e.harness.cluster import ControlPlane, Options
 from tests.e2e.harness.operator_process import OperatorProcess, install
-from tests.e2e.harness.workspace import Workspace
+from tests.e2e.harness.workspace import ENABLED_LABEL, Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +42,7 @@ __all__ = [
     "workspace",
 ]
 
-ENABLED = {"dra-operator.io/enabled": "true"}
+ENABLED = {ENABLED_LABEL: "true"}
 WITHOUT_CLAIM_CONTROLLER = Options(controllers=("*", "-resourceclaim-controller"))
 
 _running: pytest.StashKey[dict[str, ControlPlane]] = pytest.StashKey()
@@ -142,7 +142,7 @@ def enabled(
     request: pytest.FixtureRequest,
 ) -> Iterator[Workspace]:
     """A workspace whose pods get the gate; no operator runs for it."""
-    yield from open_workspace(control_plane, request, labels=ENABLED)
+    yield from open_workspace(control_plane, request, labels=ENABLED, gated=True)
 
 
 @pytest.fixture
@@ -169,17 +169,28 @@ def served(
     request: pytest.FixtureRequest,
 ) -> Iterator[Workspace]:
     """A workspace whose pods get the gate and are served; closed while the operator still runs, which lets its objects go."""
-    yield from open_workspace(control_plane, request, labels=ENABLED)
+    yield from open_workspace(control_plane, request, labels=ENABLED, gated=True)
 
 
 def open_workspace(
     where: ControlPlane,
     request: pytest.FixtureRequest,
     labels: dict[str, str] | None = None,
+    *,
+    gated: bool = False,
 ) -> Iterator[Workspace]:
-    """For fixtures: a workspace on a certain control plane, its namespace labelled, closed after the test."""
+    """For fixtures: a workspace on a certain control plane, its namespace labelled, closed after the test.
+
+    Args:
+        where: The control plane.
+        request: Of the test, which it is named after.
+        labels: Of the namespace.
+        gated: Wait until new pods get the gate: the shipped manifests may have been applied just now.
+    """
     opened = Workspace.create(where, _namespace_name(request.node.name), labels)
     try:
+        if gated:
+            opened.until_gated()
         yield opened
     finally:
         opened.close()

@@ -13,10 +13,13 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 from tests.e2e.harness.kubectl import as_documents
 from tests.e2e.harness.waiting import wait_until
+
+if TYPE_CHECKING:
+    from tests.e2e.harness.workspace import Workspace
 
 Object = dict[str, Any]
 
@@ -32,6 +35,15 @@ class Terminal:
 
     kubeconfig: Path
     timeout: float = 60.0
+
+    @classmethod
+    def jane(cls, workspace: Workspace, role: str) -> Self:
+        """The user jane, with one of Kubernetes' own roles in a workspace's namespace and no other rights; kube-apiserver knows of it."""
+        workspace.kubectl.run("create", "rolebinding", "jane", f"--clusterrole={role}", "--user=jane")
+        kubeconfig = workspace.control_plane.user_kubeconfig(workspace.namespace)
+        looking = workspace.kubectl.as_user(kubeconfig)
+        wait_until(lambda: looking.may("get", "resourceclaims.resource.k8s.io"), "jane's role is known")
+        return cls(kubeconfig)
 
     def type(self, line: str, *objects: Object) -> str:
         """Runs a command line that must succeed.
@@ -59,12 +71,12 @@ class Terminal:
         return text
 
     def shows(self, line: str, *words: str, timeout: float = 30.0) -> str:
-        """Types a line again and again until all words are in what it prints; returns that."""
-        text = wait_until(
-            lambda: self._run(line, (), quiet=True)[1],
+        """Types a line again and again until it succeeds and all words are in what it prints; returns that."""
+        _, text = wait_until(
+            lambda: self._run(line, (), quiet=True),
             f"`{line}` prints {words}",
             timeout=timeout,
-            accept=lambda printed: all(word in printed for word in words),
+            accept=lambda done: done[0] == 0 and all(word in done[1] for word in words),
         )
         _echo(line, text)
         return text

@@ -11,12 +11,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tests.e2e.harness.kubectl import Kubectl, KubectlError, as_documents
+from tests.e2e.harness.objects import pod
+from tests.e2e.harness.rawapi import RawApi
 from tests.e2e.harness.waiting import NotInTimeError, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.e2e.harness.cluster import ControlPlane
+
+ENABLED_LABEL = "dra-operator.io/enabled"
+"""The label of namespaces whose pods get the gate."""
 
 _ACCOUNT_TIMEOUT = 30.0
 
@@ -69,6 +74,27 @@ class Workspace:
                 kind = f"{item['kind']}.{group}" if group else item["kind"]
                 self._cluster_scoped.append((kind, item["metadata"]["name"]))
 
+    def rehearse(self, made: dict[str, Any]) -> dict[str, Any]:
+        """A pod as kube-apiserver would store it; none is stored. Raises: RawApiError: It would refuse it."""
+        path = f"/api/v1/namespaces/{self.namespace}/pods?dryRun=All"
+        return RawApi(self.control_plane.kubeconfig).post(path, made)
+
+    def until_gated(self, *, gated: bool = True) -> None:
+        """Waits until new pods with claims get a gate, or no longer do: kube-apiserver hears of policies and labels a second or two later."""
+        trial = pod("trial", templates={"gpu": "absent"})
+        wait_until(
+            lambda: "schedulingGates" in self.rehearse(trial)["spec"],
+            f"new pods in {self.namespace} {'with' if gated else 'without'} a gate",
+            accept=lambda seen: seen == gated,
+        )
+
+    def enable(self, *, enabled: bool = True) -> None:
+        """Labels the namespace as admins do, or takes the label off; returns when new pods are as that says."""
+        self.kubectl.run(
+            "label", "namespace", self.namespace, f"{ENABLED_LABEL}{'=true' if enabled else '-'}"
+        )
+        self.until_gated(gated=enabled)
+
     def nodes_ready(self, *names: str) -> None:
         """Waits until nodes are Ready and without the not-ready taint, so that pods may go there."""
         for name in names:
@@ -101,7 +127,7 @@ class Workspace:
         pods = f"/api/v1/namespaces/{self.namespace}/pods?gracePeriodSeconds=0"
         self.kubectl.in_namespace("").run("delete", "--raw", pods)
         wait_until(
-            lambda: [pod["metadata"]["name"] for pod in self.kubectl.get_all("pods")],
+            lambda: [found["metadata"]["name"] for found in self.kubectl.get_all("pods")],
             f"no pods in {self.namespace}",
             accept=lambda left: not left,
         )
