@@ -42,6 +42,19 @@ def scheduler_asleep(control_plane: ControlPlane) -> Iterator[None]:
         os.kill(pid, signal.SIGCONT)
 
 
+@contextmanager
+def scheduler_away(control_plane: ControlPlane) -> Iterator[None]:
+    """kube-scheduler is killed, and started again afterwards: it reads all that there is before it looks at the first pod.
+
+    One that slept hears of a pod and of a node by two watches, in either order.
+    """
+    control_plane.kill_component(SCHEDULER)
+    try:
+        yield
+    finally:
+        control_plane.start_component(SCHEDULER)
+
+
 def work_by_moments(control_plane: ControlPlane, done: Callable[[], int], count: int) -> None:
     """Wakes the sleeping kube-scheduler for moments, until it has done so much: it gets no time to do everything."""
     by_moments(control_plane.pid(SCHEDULER), done, count)

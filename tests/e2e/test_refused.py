@@ -1,6 +1,6 @@
 """Pods that kube-scheduler does not bind to the node that they were sent to (cp I-27), on a real control plane.
 
-kube-scheduler sleeps while a node is cordoned behind the operator's back; its own words are what the pod is told.
+kube-scheduler is away while a node is cordoned behind the operator's back; its own words are what the pod is told.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.crowd import scheduler_asleep
+from tests.e2e.crowd import scheduler_away
 from tests.e2e.fleet import Fleet, gates, is_running
 from tests.e2e.harness.audit import problems
 from tests.e2e.harness.objects import claim_template, exactly, pod
@@ -68,7 +68,7 @@ def test_a_refused_pod_is_told_in_kube_schedulers_words_and_goes_when_these_are_
     fleet: Fleet, control_plane: ControlPlane
 ) -> None:
     kubectl = fleet.workspace.kubectl
-    with scheduler_asleep(control_plane):
+    with scheduler_away(control_plane):
         fleet.workspace.apply(pod("train", templates={"gpu": "one-gpu"}))
         node = pinned(sent(fleet))
         kubectl.run("cordon", node)
@@ -103,7 +103,7 @@ def test_a_pod_with_a_controller_is_replaced_and_its_successor_goes_elsewhere(
             "template": {"metadata": {"labels": labels}, "spec": template},
         },
     }
-    with scheduler_asleep(control_plane):
+    with scheduler_away(control_plane):
         fleet.workspace.apply(web)
         first = sent(fleet)
         kubectl.run("cordon", pinned(first))
@@ -115,7 +115,7 @@ def test_a_pod_with_a_controller_is_replaced_and_its_successor_goes_elsewhere(
 
     assert running[0]["metadata"]["uid"] != first["metadata"]["uid"]
     assert {running[0]["spec"]["nodeName"], pinned(first)} == {fleet.node(0), fleet.node(1)}
-    assert kubectl.events(first["metadata"]["name"], "PodReplaced")
+    fleet.told(first["metadata"]["name"], "PodReplaced")
     kubectl.until_gone("pod", first["metadata"]["name"])
     assert problems(kubectl, fleet.workspace.namespace) == []
     kubectl.delete("replicaset", "web")  # or it goes on making pods

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.crowd import TEMPLATE, scheduler_asleep
-from tests.e2e.fleet import claims_of, gates, is_running
+from tests.e2e.crowd import TEMPLATE, scheduler_away
+from tests.e2e.fleet import claims_of, gates, is_running, is_unschedulable
 from tests.e2e.harness.kubectl import KubectlError
 from tests.e2e.harness.objects import claim, device, exactly, pod, policy
 from tests.e2e.harness.waiting import wait_until
@@ -97,7 +97,7 @@ def test_i3_kube_scheduler_reserves_our_allocation_for_a_pod_of_its_own(in_mode:
     in_mode.workspace.apply(claim("ours", in_mode.wants()), in_mode.pod("first", claims={"gpu": "ours"}))
     in_mode.fleet.running("first")
     before = in_mode.kubectl.get("resourceclaim", "ours")
-    in_mode.kubectl.run("label", "namespace", in_mode.workspace.namespace, "dra-operator.io/enabled-")
+    in_mode.workspace.enable(enabled=False)
     in_mode.workspace.apply(pod("ungated", claims={"gpu": "ours"}))
     in_mode.fleet.running("first", "ungated")
     after = in_mode.kubectl.get("resourceclaim", "ours")
@@ -166,6 +166,7 @@ def test_i7_devices_with_binding_conditions_are_waited_for_before_the_pod_goes_o
         claim("mine", exactly("gpu", place.fleet.name("nic"))), place.pod("train", claims={"gpu": "mine"})
     )
     used = place.kubectl.until("resourceclaim", "mine", is_allocated, "allocated")
+    place.fleet.told("train", "BindingConditionsPending")
     waiting = place.kubectl.get("pod", "train")
     (result,) = used["status"]["allocation"]["devices"]["results"]
     condition = {
@@ -189,7 +190,7 @@ def test_i10_kube_scheduler_takes_an_allocation_away_that_its_pod_cannot_use(in_
     here, there = in_mode.fleet.node(), in_mode.fleet.plain_node(1, 0)
     for node in (here, there):
         in_mode.fleet.publish("nic", node, [device("gpu-0")])
-    in_mode.kubectl.run("label", "namespace", in_mode.workspace.namespace, "dra-operator.io/enabled-")
+    in_mode.workspace.enable(enabled=False)
     in_mode.workspace.apply(claim("mine", exactly("gpu", in_mode.fleet.name("nic"))))
     status = taken(in_mode, word="nic")
     field = {"key": NAME_IN, "operator": "In", "values": [here]}
@@ -225,42 +226,20 @@ def test_i15_i22_i23_i24_i26_each_term_of_the_pods_affinity_is_pinned(in_mode: P
 
 @only_cooperate
 def test_i15_a_pinned_pod_that_does_not_fit_any_more_keeps_its_allocation(in_mode: Place) -> None:
-    """The node is cordoned before kube-scheduler, which sleeps, can bind the pod: without the pin it would take the devices away."""
+    """The node is cordoned before kube-scheduler, which is away, can bind the pod: without the pin it would take the devices away."""
     node = in_mode.fleet.node()
-    name = next(
-        name
-        for name in ("one", "two", "three", "four")
-        if _is_refused_on_a_cordoned_node(in_mode, node, name)
-    )
-    (used,) = claims_of(in_mode.kubectl, name)
+    with scheduler_away(in_mode.workspace.control_plane):
+        in_mode.workspace.apply(in_mode.pod("train", templates=GPU))
+        in_mode.kubectl.until("pod", "train", lambda found: not gates(found), "pinned and released")
+        in_mode.kubectl.run("cordon", node)
+    in_mode.kubectl.until("pod", "train", is_unschedulable, "refused by kube-scheduler")
+    (used,) = claims_of(in_mode.kubectl, "train")
     in_mode.kubectl.run("uncordon", node)
-    in_mode.fleet.running(name)
-    (after,) = claims_of(in_mode.kubectl, name)
+    in_mode.fleet.running("train")
+    (after,) = claims_of(in_mode.kubectl, "train")
 
     assert is_allocated(used)
     assert after["status"]["allocation"] == used["status"]["allocation"]
-
-
-def _is_refused_on_a_cordoned_node(in_mode: Place, node: str, name: str) -> bool:
-    """Whether kube-scheduler, once it is awake, hears of the node before it hears of the pod. Else the pod is bound, and goes."""
-    with scheduler_asleep(in_mode.workspace.control_plane):
-        in_mode.workspace.apply(in_mode.pod(name, templates=GPU))
-        in_mode.kubectl.until("pod", name, lambda found: not gates(found), "pinned and released")
-        in_mode.kubectl.run("cordon", node)
-
-    def is_refused(found: dict[str, Any]) -> bool:
-        return any(item.get("reason") == "Unschedulable" for item in found["status"].get("conditions", []))
-
-    seen = in_mode.kubectl.until(
-        "pod",
-        name,
-        lambda found: is_refused(found) or bool(found["spec"].get("nodeName")),
-        "refused, or bound",
-    )
-    if not is_refused(seen):
-        in_mode.kubectl.run("uncordon", node)
-        in_mode.kubectl.delete("pod", name)
-    return is_refused(seen)
 
 
 @only_replace
@@ -274,6 +253,7 @@ def test_i19_every_pod_with_claims_gets_the_gate_and_no_other(in_mode: Place) ->
 def test_i20_i21_a_gated_pod_gets_its_claims_and_says_why_it_waits(in_mode: Place) -> None:
     in_mode.workspace.apply(in_mode.pod("train", templates=GPU, gates=[HOLD]))
     until_recorded(in_mode, "train", "gpu")
+    in_mode.fleet.told("train", "OtherGates")
     found = in_mode.kubectl.get("pod", "train")
     (condition,) = [item for item in found["status"]["conditions"] if item["type"] == "PodScheduled"]
 
@@ -311,6 +291,7 @@ def test_i33_kube_controller_manager_alone_makes_the_claims(in_mode: Place) -> N
     """One claim an entry, without the mark that those of the operator are born with."""
     in_mode.workspace.apply(in_mode.pod("train", templates=GPU, gates=[HOLD]))
     until_recorded(in_mode, "train", "gpu")
+    in_mode.fleet.told("train", "OtherGates")
     (made,) = in_mode.kubectl.get_all("resourceclaims", "--show-managed-fields")
 
     assert MARK not in made["metadata"]["annotations"]
@@ -449,7 +430,9 @@ def test_i60_the_shipped_rights_are_enough(in_mode: Place, mode_operator: Operat
     """The operator of these tests has those of the overlay of its mode; nothing that it sent was forbidden."""
     in_mode.workspace.apply(in_mode.pod("train", templates=GPU))
     in_mode.fleet.running("train")
+    (used,) = claims_of(in_mode.kubectl, "train")
     in_mode.kubectl.delete("pod", "train")
+    in_mode.kubectl.until_gone("resourceclaim", used["metadata"]["name"])
 
     refused = [line for line in mode_operator.metrics().splitlines() if 'code="403"' in line]
     assert [line for line in refused if not line.endswith(" 0.0")] == []
