@@ -212,6 +212,10 @@ class PodRunner:
         for uid, pod in seen.items():
             if uid in self._pods:
                 self._pods[uid].pod = pod
+            elif "deletionTimestamp" in pod["metadata"]:
+                self._delete(
+                    pod
+                )  # of a runner before this one, which ended in the midst of it: its processes are gone
             elif pod["spec"].get("nodeName") and pod["status"]["phase"] == "Pending":
                 self._pods[uid] = self._start(pod)
             if uid in self._pods and not self._pods[uid].stay_down:
@@ -301,7 +305,10 @@ class PodRunner:
                 self._end_all(running)
             return
         self._end_all(running)
-        meta = running.pod["metadata"]
+        self._delete(running.pod)
+
+    def _delete(self, pod: Object) -> None:
+        meta = pod["metadata"]
         options = {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}}
         with suppress(RawApiError):  # gone already
             self._api.delete(f"{self._path}/pods/{meta['name']}", options)
