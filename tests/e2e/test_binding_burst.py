@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.crowd import arrive, at_rest, template, until_allocated, until_running
 from tests.e2e.fleet import Fleet
-from tests.e2e.harness.operator_process import QUICK_LEASE, OperatorProcess
+from tests.e2e.harness.operator_process import BURST_LEASE, OperatorProcess
 from tests.e2e.history import ClaimHistory
 from tests.e2e.operator_log import complaints, told_on_failure
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.e2e.harness.cluster import ControlPlane
     from tests.e2e.harness.workspace import Workspace
 
-FLAGS = ("--settle-seconds=1", *QUICK_LEASE)
+FLAGS = ("--settle-seconds=1", *BURST_LEASE)
 pytestmark = pytest.mark.timeout(240)
 
 NODES, DEVICES_A_NODE, PODS = 20, 10, 200

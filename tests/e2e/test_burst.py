@@ -21,7 +21,7 @@ from tests.e2e.crowd import (
     until_running,
 )
 from tests.e2e.fleet import Fleet
-from tests.e2e.harness.operator_process import QUICK_LEASE, OperatorProcess
+from tests.e2e.harness.operator_process import BURST_LEASE, OperatorProcess
 from tests.e2e.harness.waiting import wait_until
 from tests.e2e.history import ClaimHistory
 from tests.e2e.operator_log import complaints, told_on_failure
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.timeout(240)
 
 NODES, DEVICES_A_NODE, PODS = 10, 10, 200
 DEVICES = NODES * DEVICES_A_NODE
-FLAGS = ("--settle-seconds=1", *QUICK_LEASE)
+FLAGS = ("--settle-seconds=1", *BURST_LEASE)
 
 
 @pytest.fixture

@@ -35,7 +35,8 @@ pytestmark = pytest.mark.timeout(240)
 FLAGS = ("--settle-seconds=0", "--sweep-seconds=1", *QUICK_LEASE)
 LEASE_SECONDS = 4.0
 MARGIN = 2.0
-"""Seconds beyond the lease until the first pod is served after a crash; and seconds until one is after an orderly end."""
+"""Seconds beyond the lease until the first pod is served after a crash; and seconds until one is after an orderly end. Each beyond those that it takes
+while nothing happens to the leader: `kubectl apply` alone takes one of them on a busy machine."""
 
 CONFLICT = 409
 
@@ -169,8 +170,9 @@ def test_a_leader_that_wakes_up_with_a_decision_sends_nothing(fleet: Fleet, two:
 
 def test_a_killed_leader_is_followed_within_the_lease_and_two_seconds(fleet: Fleet, two: Pair) -> None:
     other = two.follower()
+    usual = usually_served(fleet)
     two.leader.kill()
-    took = served(fleet, "after")
+    took = served(fleet, "after") - usual
     print(f"killed: first allocation after {took:.2f} s with a lease of {LEASE_SECONDS:g} s")
     assert other.decides()
     assert took < LEASE_SECONDS + MARGIN
@@ -178,13 +180,30 @@ def test_a_killed_leader_is_followed_within_the_lease_and_two_seconds(fleet: Fle
 
 def test_a_leader_that_ends_in_order_hands_over_within_two_seconds(fleet: Fleet, two: Pair) -> None:
     other = two.follower()
+    usual = usually_served(fleet)
     two.leader.send(signal.SIGTERM)
-    took = served(fleet, "after")
+    took = served(fleet, "after") - usual
     print(f"handed over: first allocation after {took:.2f} s")
     assert other.decides()
     assert took < MARGIN
     wait_until(lambda: two.leader.exit_status is not None, "the end of the old leader")
     assert two.leader.exit_status == 0
+
+
+def usually_served(fleet: Fleet) -> float:
+    """The seconds that it takes while one leads; the pod is gone afterwards."""
+    kubectl, began = fleet.workspace.kubectl, time.monotonic()
+    fleet.workspace.apply(pod("before", templates={"gpu": TEMPLATE}))
+    wait_until(
+        lambda: [
+            found for found in kubectl.get_all("resourceclaims") if "allocation" in found.get("status", {})
+        ],
+        "an allocation",
+    )
+    took = time.monotonic() - began
+    kubectl.delete("pod", "before")
+    wait_until(lambda: not kubectl.get_all("resourceclaims"), "its claim gone")
+    return took
 
 
 def served(fleet: Fleet, name: str) -> float:

@@ -24,7 +24,7 @@ from tests.e2e.crowd import (
 )
 from tests.e2e.fleet import Fleet, claims_of, gates, is_running
 from tests.e2e.harness.objects import claim, claim_template, exactly, pod
-from tests.e2e.harness.operator_process import QUICK_LEASE, OperatorProcess, install
+from tests.e2e.harness.operator_process import BURST_LEASE, OperatorProcess, install
 from tests.e2e.harness.plugin import ENABLED, open_workspace
 from tests.e2e.harness.waiting import wait_until
 from tests.e2e.history import ClaimHistory
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tests.e2e.harness.cluster import ControlPlane
     from tests.e2e.harness.workspace import Workspace
 
-FLAGS = ("--settle-seconds=1", "--generate-claims=always", *QUICK_LEASE)
+FLAGS = ("--settle-seconds=1", "--generate-claims=always", *BURST_LEASE)
 GPU = {"gpu": TEMPLATE}
 ONLY = {"gpu": ["gpu-0"]}
 FINALIZER = "resource.kubernetes.io/delete-protection"

@@ -32,6 +32,9 @@ POLICY_CRD = "allocationpolicies.dra-operator.io"
 QUICK_LEASE = ("--lease-seconds=4", "--renew-seconds=3", "--retry-seconds=0.5")
 """For tests that kill the operator: the next one has to wait for the end of the Lease."""
 
+BURST_LEASE = ("--lease-seconds=8", "--renew-seconds=6", "--retry-seconds=1")
+"""The same where it is killed in a burst: on a busy machine kube-apiserver leaves a renewal without an answer for seconds then, and whoever leads ends, rightly."""
+
 LEASE = "lease.coordination.k8s.io/dra-operator-leader"
 _START_TIMEOUT = 60.0  # seconds; the first lists of an empty cluster take one
 _GRACE = 30.0  # as terminationGracePeriodSeconds in the Deployment
