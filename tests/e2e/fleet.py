@@ -122,13 +122,17 @@ class Fleet:
                 got.setdefault(result["request"], []).append(result["device"])
         return got
 
-    def told(self, pod_name: str, reason: str) -> str:
-        """Waits for the operator's event with that reason on a pod; returns its message."""
-        found = wait_until(lambda: self._said(pod_name, reason), f"event {reason} on pod {pod_name}")
+    def told(self, name: str, reason: str, *words: str) -> str:
+        """Waits for the operator's event with that reason, and all these words, on a pod or a claim; returns its message."""
+        found = wait_until(
+            lambda: self._said(name, reason),
+            f"event {reason} with {words} on {name}" if words else f"event {reason} on {name}",
+            accept=lambda said: bool(said) and all(word in said[-1] for word in words),
+        )
         return found[-1]
 
-    def _said(self, pod_name: str, reason: str) -> list[str]:
-        events = self.workspace.kubectl.events(pod_name, reason)
+    def _said(self, name: str, reason: str) -> list[str]:
+        events = self.workspace.kubectl.events(name, reason)
         return [event["message"] for event in events if event["source"].get("component") == COMPONENT]
 
 

@@ -56,9 +56,10 @@ def test_i18_ungated_pod_is_served_by_kube_scheduler_from_its_own_pool(stock: Fl
 
 
 def test_i13_i18_ungated_pod_is_refused_by_kube_scheduler_from_our_pool(stock: Fleet) -> None:
-    """The DeviceTaintRule keeps it off, and we do not touch what does not come to us."""
+    """The DeviceTaintRule keeps it off, and we do not touch what does not come to us: we only say so."""
     kubectl = stock.workspace.kubectl
     stock.workspace.apply(pod("train", templates={"gpu": "one-gpu"}))
+    stock.told("train", "NotGated")
     refused = kubectl.until("pod", "train", is_unschedulable, "refused by kube-scheduler")
     (claim,) = kubectl.get_all("resourceclaims")
 
@@ -136,10 +137,11 @@ def test_pods_with_claims_of_both_kinds_are_not_sent_after_one_device(fleet: Fle
     fleet.running_in_all(2)
     waiting = [found for found in kubectl.get_all("pods") if not is_running(found)]
 
-    assert [gates(found) for found in waiting] == [["dra-operator.io/allocate"]]
     assert problems(kubectl, fleet.workspace.namespace) == []
 
     (name,) = (found["metadata"]["name"] for found in waiting)
+    fleet.told(name, "AllocationFailed")
+    assert gates(kubectl.get("pod", name)) == ["dra-operator.io/allocate"]
     kubectl.delete("pod", next(other for other in names if other != name))
 
     fleet.running(name)

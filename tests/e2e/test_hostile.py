@@ -151,9 +151,10 @@ def test_others_are_served_while_one_tenant_stores_the_largest_that_there_is(
     )
 
     fleet.running("p0", "p1", "p2", timeout=60)
-    told = Fleet(mallory, fleet.suffix).told("largest", "SelectorsCostly")
+    theirs = Fleet(mallory, fleet.suffix)
+    told = theirs.told("largest", "SelectorsCostly")
     assert told.startswith(f"ResourceClaim {mallory.namespace}/largest: spec.devices.requests[")
-    assert "AllocationFailed" in {event["reason"] for event in mallory.kubectl.events("apart")}
+    theirs.told("apart", "AllocationFailed")
     assert gates(mallory.kubectl.get("pod", "largest"))
     assert longest_away(module_operator) <= RENEW_SECONDS
     assert problems(fleet.workspace.kubectl, fleet.workspace.namespace) == []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.crowd import TEMPLATE, at_rest, names_running, template
+from tests.e2e.crowd import TEMPLATE, at_rest, names_running, template, until_allocated
 from tests.e2e.fleet import Fleet, claims_of, gates
 from tests.e2e.harness.objects import claim, exactly, pod
 from tests.e2e.history import ClaimHistory
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tests.e2e.harness.workspace import Workspace
 
 ONLY = {"gpu": ["gpu-0"]}
+TURNS = 6
 GPU = {"gpu": TEMPLATE}
 
 
@@ -71,6 +72,7 @@ def test_deleted_while_another_gate_holds_it(fleet: Fleet) -> None:
     kubectl = fleet.workspace.kubectl
     fleet.workspace.apply(pod("held", templates=GPU, gates=["example.com/quota"]))
     kubectl.until("pod", "held", lambda found: bool(claims_named(found)), "claim generated")
+    fleet.told("held", "OtherGates")
     (unused,) = claims_of(kubectl, "held")
     kubectl.delete("pod", "held")
     kubectl.until_gone("resourceclaim", unused["metadata"]["name"])
@@ -166,9 +168,11 @@ def test_created_and_deleted_at_once_again_and_again(fleet: Fleet) -> None:
     kubectl = fleet.workspace.kubectl
     fleet.plain_node(1, 7)
     with ClaimHistory(fleet.workspace) as history:
-        for turn in range(6):
+        for turn in range(TURNS):
             names = [f"pod-{turn}-{number}" for number in range(12)]
             kubectl.create([pod(name, templates=GPU) for name in names])
+            if turn == TURNS - 1:
+                until_allocated(history, 1)  # if chance has not brought that about yet
             kubectl.delete("pod", *names, wait=False, flags=("--grace-period=0", "--force"))
         kubectl.run("wait", "pod", "--all", "--for=delete", "--timeout=30s")
         assert at_rest(fleet) == []

@@ -15,6 +15,7 @@ from dra_operator.controllers.names import digest
 from dra_operator.model import ResourceClaim, from_object
 from tests.e2e.fleet import PCIE_ROOT, Fleet, claims_of, gates
 from tests.e2e.harness.objects import claim_template, device, exactly, node, pod
+from tests.e2e.harness.waiting import wait_until
 
 if TYPE_CHECKING:
     from tests.e2e.fleet import Object
@@ -95,7 +96,10 @@ def test_the_mark_still_names_what_the_server_stored(fleet: Fleet) -> None:
 
 
 def test_describe_tells_how_a_served_pod_came_to_its_node(fleet: Fleet) -> None:
-    """No warning of ours on a pod that was served at once; kube-scheduler tells of the binding."""
+    """No warning of ours on a pod that was served at once; kube-scheduler tells of the binding.
+
+    The pod that comes after it has to wait: what is told of it is told after all that there was to tell of the first one.
+    """
     fleet.plain(1)
     fleet.own("gpu")
     fleet.workspace.apply(
@@ -103,10 +107,15 @@ def test_describe_tells_how_a_served_pod_came_to_its_node(fleet: Fleet) -> None:
         pod("train", templates={"gpu": "one-gpu"}),
     )
     fleet.running("train")
-    described = fleet.workspace.kubectl.run("describe", "pod", "train")
-    _, _, events = described.partition("\nEvents:")
+    fleet.workspace.apply(pod("late", templates={"gpu": "one-gpu"}))
+    fleet.told("late", "AllocationFailed")
+    assigned = f"Successfully assigned {fleet.workspace.namespace}/train to {fleet.node()}"
+    events = wait_until(
+        lambda: fleet.workspace.kubectl.run("describe", "pod", "train").partition("\nEvents:")[2],
+        "kube-scheduler tells",
+        accept=lambda text: assigned in text,
+    )
 
-    assert f"Successfully assigned {fleet.workspace.namespace}/train to {fleet.node()}" in events
     assert [line for line in events.splitlines() if "Warning" in line and "dra-operator" in line] == []
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.timeout(900)  # the first build of Prometheus takes minutes
 
+Numbers = dict[tuple[str, ...], float]
+
 ALL = {"namespace": ".*", "job": ".*", "driver": ".*"}
 """What Grafana puts in for `All`."""
 
@@ -62,14 +64,16 @@ def busy(managed: Workspace) -> Fleet:
     return fleet
 
 
-def numbers(found: list[Series], *labels: str) -> dict[tuple[str, ...], float]:
+def numbers(found: list[Series], *labels: str) -> Numbers:
     """Values by those labels, zeros left out."""
     return {tuple(metric[label] for label in labels): value for metric, value in found if value}
 
 
-def until_told(prometheus: Prometheus, expression: str, *labels: str) -> dict[tuple[str, ...], float]:
-    """The numbers of a query as soon as there are any."""
-    return wait_until(lambda: numbers(prometheus.query(expression), *labels), expression)
+def until_told(prometheus: Prometheus, expression: str, labels: tuple[str, ...], told: Numbers) -> None:
+    """Waits until the numbers of a query are these."""
+    wait_until(
+        lambda: numbers(prometheus.query(expression), *labels), expression, accept=lambda found: found == told
+    )
 
 
 def test_promtool_has_nothing_to_say(
@@ -84,20 +88,16 @@ def test_promtool_would_say_something(binaries: PrometheusBinaries) -> None:
 
 def test_devices_pools_claims_and_pods_are_counted_as_they_are(busy: Fleet, prometheus: Prometheus) -> None:
     gpu, theirs = busy.name("gpu"), busy.name("theirs")
-    wait_until(
-        lambda: numbers(
-            prometheus.query(f'dra_operator_devices{{driver=~"{gpu}|{theirs}"}}'), "driver", "owned", "state"
-        ),
-        "devices as they are",
-        accept=lambda found: (
-            found == {(gpu, "true", "allocated"): 2, (gpu, "true", "free"): 1, (theirs, "false", "free"): 2}
-        ),
+    until_told(
+        prometheus,
+        f'dra_operator_devices{{driver=~"{gpu}|{theirs}"}}',
+        ("driver", "owned", "state"),
+        {(gpu, "true", "allocated"): 2, (gpu, "true", "free"): 1, (theirs, "false", "free"): 2},
     )
-    assert until_told(prometheus, f'dra_operator_pools{{driver="{gpu}"}}', "owned", "condition") == {
-        ("true", "complete"): 1
-    }
-    assert until_told(prometheus, "dra_operator_waiting_claims", "reason") == {("AllocationFailed",): 1}
-    assert until_told(prometheus, "dra_operator_waiting_pods", "reason") == {("AllocationFailed",): 1}
+    pools = f'dra_operator_pools{{driver="{gpu}"}}'
+    until_told(prometheus, pools, ("owned", "condition"), {("true", "complete"): 1})
+    until_told(prometheus, "dra_operator_waiting_claims", ("reason",), {("AllocationFailed",): 1})
+    until_told(prometheus, "dra_operator_waiting_pods", ("reason",), {("AllocationFailed",): 1})
 
 
 def test_every_query_of_every_panel_has_data(busy: Fleet, prometheus: Prometheus) -> None:

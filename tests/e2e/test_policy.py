@@ -50,10 +50,12 @@ def moment(text: str) -> datetime:
 def test_pods_wait_until_the_rule_has_settled(fleet: Fleet) -> None:
     """Nothing is allocated from a newly owned pool until kube-scheduler surely knows; the pod is told, then goes on by itself."""
     kubectl = fleet.workspace.kubectl
-    name = claim_policy(fleet, "gpu")
-    kubectl.until("allocationpolicy", name, lambda found: "Settling" in conditions(found), "told of")
-    fleet.workspace.apply(pod("train", templates={"gpu": "one-gpu"}))
+    name = fleet.name("policy")
+    fleet.workspace.apply(  # together, as the settle time runs from then on
+        policy(name, {"driver": fleet.name("gpu")}), pod("train", templates={"gpu": "one-gpu"})
+    )
     message = fleet.told("train", "Settling")
+    kubectl.until("allocationpolicy", name, lambda found: "Settling" in conditions(found), "told of")
     fleet.running("train")
     (rule,) = rules(fleet)
     (claim,) = kubectl.get_all("resourceclaims")
@@ -178,7 +180,7 @@ def test_after_removal_kube_scheduler_allocates_beside_what_we_allocated(fleet: 
     fleet.workspace.apply(pod("ours", templates={"gpu": "one-gpu"}))
     fleet.running("ours")
     kubectl.delete("allocationpolicy", fleet.name("policy"))
-    kubectl.run("label", "namespace", fleet.workspace.namespace, "dra-operator.io/enabled-")
+    fleet.workspace.enable(enabled=False)
     fleet.workspace.apply(pod("theirs", templates={"gpu": "one-gpu"}))
     fleet.running("ours", "theirs")
 

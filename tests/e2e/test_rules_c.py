@@ -490,7 +490,9 @@ def test_c44_c70_c71_c72_pods_share_the_claim_of_their_group(place: Place) -> No
     place.workspace.apply(member(place, "a", templates=GPU), member(place, "b", templates=GPU))
     place.fleet.running("a", "b")
     (made,) = place.kubectl.get_all("resourceclaims")
-    found = place.kubectl.get("podgroup", "job")
+    found = place.kubectl.until(
+        "podgroup", "job", lambda group: bool(recorded(group)), "its claim is recorded"
+    )
 
     assert made["metadata"]["name"].startswith("job-gpu-")
     assert owner_of(made)["kind"] == "PodGroup"

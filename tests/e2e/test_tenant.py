@@ -6,6 +6,7 @@ exactly as they are (resourceVersion included), the victim's devices the victim'
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +15,7 @@ from tests.e2e.fleet import Fleet
 from tests.e2e.harness.kubectl import KubectlError
 from tests.e2e.harness.objects import claim, claim_template, exactly, pod
 from tests.e2e.harness.plugin import ENABLED, open_workspace
+from tests.e2e.harness.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,8 +72,9 @@ def mallory(
     """Kubectl of the tenant, in a namespace of its own where it may do everything, statuses included."""
     for workspace in open_workspace(control_plane, request, labels=ENABLED):
         workspace.kubectl.apply(EVERYTHING)
-        kubeconfig = control_plane.user_kubeconfig(workspace.namespace)
-        yield workspace.kubectl.as_user(kubeconfig).in_namespace(workspace.namespace)
+        tenant = workspace.kubectl.as_user(control_plane.user_kubeconfig(workspace.namespace))
+        wait_until(partial(tenant.may, "create", "resourceclaims.resource.k8s.io"), "the role is known")
+        yield tenant
 
 
 def state(fleet: Fleet) -> dict[str, tuple[str, str]]:
@@ -184,3 +187,4 @@ def test_another_tenants_claims_are_not_touched(
     assert module_operator.ready()
     victim.workspace.apply(pod("d", templates={"gpu": "one-gpu"}))
     victim.running("d")
+    assert state(victim).items() >= before.items()

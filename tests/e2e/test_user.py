@@ -15,7 +15,6 @@ from tests.e2e.fleet import PCIE_ROOT, Fleet
 from tests.e2e.harness.objects import claim, claim_template, exactly, pod, policy
 from tests.e2e.harness.plugin import ENABLED, open_workspace
 from tests.e2e.harness.terminal import Terminal
-from tests.e2e.harness.waiting import wait_until
 from tests.e2e.install_fixtures import open_installation
 from tests.e2e.inventory import everything, everything_at_rest, settled, traces
 
@@ -77,25 +76,14 @@ def fleet(team: Workspace) -> Fleet:
 def owned(fleet: Fleet, installation: Installation) -> Fleet:
     """All these devices are the operator's."""
     fleet.own("gpu", "net", "acc")
-    wait_for_gates(fleet)
+    fleet.workspace.until_gated()
     return fleet
-
-
-def wait_for_gates(fleet: Fleet) -> None:
-    """kube-apiserver takes a second or two to know a new admission policy."""
-    trial = pod("trial", templates={"gpu": "none"})
-    kubectl = fleet.workspace.kubectl
-    wait_until(
-        lambda: "schedulingGates" in kubectl.create(trial, "--dry-run=server", "--output=json"),
-        "gate on new pods",
-    )
 
 
 @pytest.fixture
 def jane(team: Workspace) -> Terminal:
     """A user with `edit` in the team's namespace, and nothing else anywhere."""
-    team.kubectl.run("create", "rolebinding", "jane", "--clusterrole=edit", "--user=jane")
-    return Terminal(team.control_plane.user_kubeconfig(team.namespace))
+    return Terminal.jane(team, "edit")
 
 
 def cel(text: str) -> list[Object]:
@@ -163,8 +151,7 @@ def test_each_kind_of_claim_is_served_shown_and_given_back(owned: Fleet, jane: T
     until_all_run(jane)
     jane.type("kubectl get pods,resourceclaims -o wide")
 
-    described = jane.type("kubectl describe pod choosy")
-    assert f"to {owned.node(1)}" in described
+    jane.shows("kubectl describe pod choosy", f"to {owned.node(1)}")
     # kube-scheduler may see a pod before it sees the claim's allocation, and says so once.
     warnings = [line for line in jane.type("kubectl events").splitlines() if "Warning" in line]
     assert [line for line in warnings if "FailedScheduling" not in line] == []
@@ -202,7 +189,7 @@ def test_a_pod_that_waits_says_why_and_goes_on_when_its_user_makes_room(owned: F
 
     jane.type("kubectl scale deployment/train --replicas=3")
     jane.type("kubectl wait pod/late --for=condition=Ready --timeout=30s")
-    assert "Allocated" in jane.type("kubectl events --for pod/late")
+    jane.shows("kubectl events --for pod/late", "Allocated")
 
 
 # --------------------------------------------------------------------------- mistakes
@@ -271,7 +258,7 @@ def test_each_mistake_is_told_with_its_remedy_and_mended_by_its_user(owned: Flee
     assert f"ResourceClaimTemplate {namespace}/later does not exist: create it" in told
     told = jane.shows("kubectl events --for pod/claimless", "ClaimNotReady")
     assert f"create ResourceClaim {namespace}/mine, and the pod goes on by itself" in told
-    assert "asks for 33 devices" in jane.type("kubectl describe resourceclaim too-many")
+    jane.shows("kubectl describe resourceclaim too-many", "asks for 33 devices")
     jane.type("kubectl get pods")
 
     jane.type(ANEW, *(item for name, one in wrong.items() for item in pair(name, one.right)))
@@ -279,7 +266,7 @@ def test_each_mistake_is_told_with_its_remedy_and_mended_by_its_user(owned: Flee
     jane.type(APPLY, claim_template("later", request), claim("mine", request))
     jane.type("kubectl wait pod --all --for=condition=Ready --timeout=30s")
     for name in ("early", "claimless"):
-        assert "Allocated" in jane.type(f"kubectl events --for pod/{name}")
+        jane.shows(f"kubectl events --for pod/{name}", "Allocated")
 
 
 def pair(name: str, request: Object) -> list[Object]:
@@ -334,8 +321,8 @@ def look_with_the_shipped_roles(owned: Fleet, jane: Terminal) -> None:
     for name, role in zip(names, roles, strict=True):
         admin.run("create", "clusterrolebinding", name, f"--clusterrole={role}", "--user=jane")
     try:
-        assert owned.name("gpu") in jane.type("kubectl get deviceclasses,resourceslices")
-        assert owned.name("policy") in jane.type("kubectl get allocationpolicies")
+        jane.shows("kubectl get deviceclasses,resourceslices", owned.name("gpu"))
+        jane.shows("kubectl get allocationpolicies", owned.name("policy"))
         assert "forbidden" in jane.refused("kubectl delete allocationpolicies --all")
     finally:
         admin.delete("clusterrolebinding", *names)
@@ -366,7 +353,7 @@ def test_the_removal_leaves_the_users_things_as_they_were_and_nothing_else(
     module_installation.install()
     admin.apply(policy("all", *({"driver": fleet.name(word)} for word in ("gpu", "net", "acc"))))
     admin.wait("allocationpolicy/all", "condition=Ready")
-    wait_for_gates(fleet)
+    team.until_gated()
     jane.type(APPLY, *of_all_kinds(fleet))
     until_all_run(jane)
     jane.type(APPLY, *pair("waits", exactly("acc", fleet.name("acc"), count=2)))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.fleet import Fleet, claims_of, conditions, gates
+from tests.e2e.fleet import Fleet, claims_of, conditions
 from tests.e2e.harness.cluster import ControlPlane, Options
 from tests.e2e.harness.objects import claim, claim_template, exactly, pod, policy
 from tests.e2e.harness.operator_process import QUICK_LEASE, ROOT, OperatorProcess, install
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from tests.e2e.harness.workspace import Workspace
 
 FLAGS = (*DEFAULT_FLAGS, *QUICK_LEASE)
-GATE = "dra-operator.io/allocate"
 GATE_POLICY_SINCE = 36
 """MutatingAdmissionPolicies are served by default from then on; before, the webhook puts the gate on."""
 
@@ -109,12 +108,7 @@ def older(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Older]:
 def put_on(workspace: Workspace, listener: Listener) -> None:
     """Have the API server ask about the pods of the workspace, and wait until it has heard so."""
     workspace.apply(listener.configuration("webhook"))
-    canary = pod("canary", templates={"gpu": "absent"})
-
-    def answer() -> dict[str, Any]:
-        return dict(json.loads(workspace.kubectl.create(canary, "--dry-run=server", "--output=json")))
-
-    wait_until(lambda: GATE in gates(answer()), "configuration heard of")
+    workspace.until_gated()
 
 
 def test_the_smoke_set(older: Older) -> None:
@@ -178,6 +172,9 @@ def shared_and_released_over_a_restart(older: Older) -> None:
     fleet.told("third", "AllocationFailed")
     kubectl.delete("pods", "a", "b")
     fleet.running("third")
-    left = kubectl.get("resourceclaim", "shared")
-    assert "allocation" not in left.get("status", {})
-    assert left["metadata"].get("finalizers", []) == []
+    kubectl.until(
+        "resourceclaim",
+        "shared",
+        lambda left: "allocation" not in left.get("status", {}) and not left["metadata"].get("finalizers"),
+        "free again",
+    )

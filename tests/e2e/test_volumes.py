@@ -82,7 +82,7 @@ def test_pods_go_where_their_volumes_can_be_had_and_stay_with_them(fleet: Fleet)
     (first,) = fleet.running("first")
 
     assert first["spec"]["nodeName"] == fleet.node(1)
-    assert kubectl.get("persistentvolumeclaim", "data")["status"]["phase"] == "Bound"
+    kubectl.until("persistentvolumeclaim", "data", lambda found: found["status"]["phase"] == "Bound", "bound")
 
     fleet.workspace.apply(with_volume("second", "data"))
     (second,) = fleet.running("second")

@@ -203,17 +203,9 @@ def test_selector_with_a_mistake_is_told(fleet: Fleet) -> None:
         claim_template("red", exactly("gpu", driver, selectors=[selector])),
         pod("train", templates={"gpu": "red"}),
     )
-    told = wait_until(
-        lambda: [event["message"] for event in fleet.workspace.kubectl.events("train") if is_ours(event)],
-        "an event on the pod",
-    )
 
-    assert "colour" in told[0]
+    assert "colour" in fleet.told("train", "SelectorFailed")
     assert_untouched(fleet, "train")
-
-
-def is_ours(event: Object) -> bool:
-    return bool(event["source"].get("component") == "dra-operator")
 
 
 def test_node_that_cannot_take_the_pod_is_passed_over(fleet: Fleet) -> None:
