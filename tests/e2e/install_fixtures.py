@@ -32,7 +32,9 @@ NODE = "control-node"
 """Where the operator's pod and the release Job go: the only node at first."""
 
 MINE = "app.kubernetes.io/name=dra-operator"
-INSTALL_TIMEOUT = "60s"
+INSTALL_TIMEOUT = "100s"
+"""Less than `Kubectl.timeout`, so that kubectl itself says what it waits for."""
+
 UNINSTALL_TIMEOUT = 240.0
 
 

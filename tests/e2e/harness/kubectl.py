@@ -47,7 +47,7 @@ class Kubectl:
 
     kubeconfig: Path
     namespace: str | None = None
-    timeout: float = 60.0
+    timeout: float = 120.0
 
     def in_namespace(self, namespace: str) -> Kubectl:
         """The same user in another namespace."""

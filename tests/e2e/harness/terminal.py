@@ -30,11 +30,11 @@ class Terminal:
 
     Attributes:
         kubeconfig: Of the person; its context names the namespace.
-        timeout: Seconds for a command.
+        timeout: Seconds for a command; the plugin, a Python program, takes a second of CPU, of which a busy machine may give little.
     """
 
     kubeconfig: Path
-    timeout: float = 60.0
+    timeout: float = 120.0
 
     @classmethod
     def jane(cls, workspace: Workspace, role: str) -> Self:
