@@ -18,6 +18,7 @@ from tests.e2e.harness.plugin import (
     operator_flags,
     operator_kubeconfig,
     served,
+    stop_shared,
     workspace,
 )
 from tests.e2e.install_fixtures import install_plane, installed
@@ -42,6 +43,12 @@ __all__ = [
 ]
 
 HERE = Path(__file__).resolve().parent
+
+
+@pytest.hookimpl(trylast=True)  # after the fixtures
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """The control planes end in good order, and leave which rights were used (`harness/rights.py`)."""
+    stop_shared(session)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

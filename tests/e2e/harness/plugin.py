@@ -39,6 +39,7 @@ __all__ = [
     "own_control_plane",
     "served",
     "shared_control_plane",
+    "stop_shared",
     "workspace",
 ]
 
@@ -75,8 +76,13 @@ def shared_control_plane(
     key = purpose + repr(wanted)
     if key not in running:
         running[key] = ControlPlane.start(wanted, build_early(session.config))
-        session.config.add_cleanup(lambda: _stop(running[key], failed=session.testsfailed > 0))
     return running[key]
+
+
+def stop_shared(session: pytest.Session) -> None:
+    """Stops the run's control planes: for `pytest_sessionfinish`. Whatever comes later in a process of pytest-xdist has ten seconds, and then is killed."""
+    for control_plane in session.config.stash.get(_running, {}).values():
+        _stop(control_plane, failed=session.testsfailed > 0)
 
 
 @contextmanager
