@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dra_operator.cel import default_compiler
-from dra_operator.cel.cache import compile_selector
-from dra_operator.cel.environment import stored_expressions
-from dra_operator.cel.values import device_input
+from dra_operator.cel.checking.environment import stored_expressions
+from dra_operator.cel.compiler import compile_selector
+from dra_operator.cel.types.values import device_input
 from dra_operator.features import DEFAULT_1_37
 from dra_operator.model import ResourceSlice, from_object
 from tests.e2e.harness.build import built_oracle

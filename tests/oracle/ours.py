@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dra_operator.cel import Compiler
 from dra_operator.cel.answers import HINT
-from dra_operator.cel.checks import check
-from dra_operator.cel.counted import counted
-from dra_operator.cel.environment import new_expressions, stored_expressions
-from dra_operator.cel.estimate import estimate
-from dra_operator.cel.values import device_input
+from dra_operator.cel.checking.checks import check
+from dra_operator.cel.checking.environment import new_expressions, stored_expressions
+from dra_operator.cel.costs.estimate import estimate
+from dra_operator.cel.evaluation.counted import counted
+from dra_operator.cel.types.values import device_input
 from dra_operator.errors import CelCompileError, CelError, CelRuntimeError, CelUnsupported
 from dra_operator.features import Features
 from dra_operator.model import ResourceSlice, from_object, to_object
@@ -23,9 +23,9 @@ from dra_operator.model import ResourceSlice, from_object, to_object
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dra_operator.cel.checks import Checked
-    from dra_operator.cel.counted import Counted
-    from dra_operator.cel.environment import Environment
+    from dra_operator.cel.checking.checks import Checked
+    from dra_operator.cel.checking.environment import Environment
+    from dra_operator.cel.evaluation.counted import Counted
     from dra_operator.model import DeviceAttribute
 
 Json = dict[str, Any]

@@ -15,18 +15,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dra_operator.cel.answers import evaluate
-from dra_operator.cel.cache import compile_selector
-from dra_operator.cel.environment import stored_expressions
+from dra_operator.cel.checking.environment import stored_expressions
+from dra_operator.cel.compiler import compile_selector
 from dra_operator.cel.meter import Meter
-from dra_operator.cel.values import device_input
+from dra_operator.cel.types.values import device_input
 from dra_operator.errors import CelError
 from dra_operator.model import ResourceSlice, from_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dra_operator.cel.evaluate import Program
-    from dra_operator.cel.values import DeviceInput
+    from dra_operator.cel.evaluation.evaluate import Program
+    from dra_operator.cel.types.values import DeviceInput
 
 DRIVER = "d"
 TEXTS = ["", "a", "mig", "1g.10gb", "A", "ä", "x-1"]

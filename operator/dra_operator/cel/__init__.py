@@ -5,7 +5,7 @@ What goes beyond our own bounds raises `CelUnsupported`: no answer is better tha
 """
 
 from .answers import with_hint
-from .cache import Compiler
+from .compiler import Compiler
 from .interface import Selector, SelectorCompiler
 
 __all__ = ["Compiler", "Selector", "SelectorCompiler", "default_compiler", "with_hint"]

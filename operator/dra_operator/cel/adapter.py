@@ -2,7 +2,7 @@
 
 A slice of the same uid and generation is the same, whatever object it comes as: labels that change and watches that begin anew cost nothing.
 Of a new generation only the devices that changed are converted; the others keep what was answered about them. All of it goes soon after the
-slice. Used by `cache`; it must not evaluate.
+slice. Used by `compiler`; it must not evaluate.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import weakref
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
-from .values import DeviceInput, device_input
+from .types.values import DeviceInput, device_input
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,7 +2,7 @@
 
 A selector has a `MatchVector` for each slice, which belongs to the slice's generation. Where it is known to be cheap, all devices of a slice are
 evaluated at once by generated code; else one by one, as they are asked for, by the closures, which also give the words of every error. Errors are
-answers, too; they are raised again as new exceptions. Used by `cache`.
+answers, too; they are raised again as new exceptions. Used by `compiler`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from dra_operator.errors import CelError, CelRuntimeError
 
 from .adapter import Adapters
 from .derived import derive
+from .functions.patterns import PATTERNS
 from .meter import ImpatienceError, Meter
-from .patterns import PATTERNS
-from .values import Optional, device_input, type_name
+from .types.values import Optional, device_input, type_name
 from .vectors import MatchVector
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from dra_operator.model import Device, DeviceAttribute, ResourceSlice
 
     from .adapter import SliceInputs
-    from .evaluate import Program
-    from .generate import Generated
-    from .values import DeviceInput
+    from .evaluation.evaluate import Program
+    from .evaluation.generate import Generated
+    from .types.values import DeviceInput
 
 MAX_KEPT: Final = 200_000
 """Vectors, errors and values kept. A vector takes some 300 bytes: all 60 MB; enough for 20 selectors over 10,000 slices, however large."""

@@ -1,6 +1,6 @@
 """Derived attributes: expressions over a device that give it one attribute more (alloc D-1…D-6).
 
-They see the same `device` as selectors. Called by the cache; must not know who asks, nor which constraints read the attribute.
+They see the same `device` as selectors. Called by the compiler; must not know who asks, nor which constraints read the attribute.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ import msgspec
 from dra_operator.errors import CelCompileError, CelRuntimeError
 from dra_operator.model import DeviceAttribute
 
-from .checks import check
-from .evaluate import plan
-from .kinds import BOOL, INT, SEMVER, STRING
-from .source import unsupported
-from .values import Optional, TypeName, type_name
-from .versions import Semver
+from .checking.checks import check
+from .evaluation.evaluate import plan
+from .parsing.source import unsupported
+from .types.kinds import BOOL, INT, SEMVER, STRING
+from .types.values import Optional, TypeName, type_name
+from .types.versions import Semver
 
 if TYPE_CHECKING:
-    from .checks import Checked
-    from .environment import Environment
-    from .evaluate import Program
-    from .kinds import Kind
+    from .checking.checks import Checked
+    from .checking.environment import Environment
+    from .evaluation.evaluate import Program
     from .meter import Meter
-    from .values import DeviceInput
+    from .types.kinds import Kind
+    from .types.values import DeviceInput
 
 _SCALARS: Final = frozenset({BOOL, INT, STRING, SEMVER})
 

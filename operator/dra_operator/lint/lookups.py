@@ -9,15 +9,15 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from dra_operator.cel import syntax
-from dra_operator.cel.parser import parse
-from dra_operator.cel.syntax import place
+from dra_operator.cel.parsing import syntax
+from dra_operator.cel.parsing.parser import parse
+from dra_operator.cel.parsing.syntax import place
 from dra_operator.errors import CelError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from dra_operator.cel.syntax import Node
+    from dra_operator.cel.parsing.syntax import Node
 
 ATTRIBUTES: Final = "attributes"
 CAPACITY: Final = "capacity"

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from dra_operator.cel.checks import check_selector
-from dra_operator.cel.environment import new_expressions
-from dra_operator.cel.estimate import TOO_COMPLEX, estimate, is_too_complex
+from dra_operator.cel.checking.checks import check_selector
+from dra_operator.cel.checking.environment import new_expressions
+from dra_operator.cel.costs.estimate import TOO_COMPLEX, estimate, is_too_complex
 from dra_operator.errors import CelCompileError, CelUnsupported
 from dra_operator.validation.causes import Cause
 from dra_operator.validation.checks import forbidden, too_long, wrong

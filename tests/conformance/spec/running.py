@@ -15,13 +15,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from dra_operator.cel.checks import check
-from dra_operator.cel.environment import stored_expressions
-from dra_operator.cel.evaluate import plan
+from dra_operator.cel.checking.checks import check
+from dra_operator.cel.checking.environment import stored_expressions
+from dra_operator.cel.checking.validators import homogeneous_literals
+from dra_operator.cel.evaluation.evaluate import plan
+from dra_operator.cel.functions.times import duration_text, timestamp_text
 from dra_operator.cel.meter import Meter
-from dra_operator.cel.times import duration_text, timestamp_text
-from dra_operator.cel.validators import homogeneous_literals
-from dra_operator.cel.values import (
+from dra_operator.cel.types.values import (
     Duration,
     Optional,
     Timestamp,
@@ -36,7 +36,7 @@ from dra_operator.model import Device
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dra_operator.cel.environment import Environment
+    from dra_operator.cel.checking.environment import Environment
 
 HERE: Final = Path(__file__).parent
 DEVICE: Final = device_input("gpu.example.com", Device(name="gpu"))

@@ -8,10 +8,10 @@ import threading
 import pytest
 
 from dra_operator.cel import default_compiler
-from dra_operator.cel.checks import check
-from dra_operator.cel.environment import stored_expressions
-from dra_operator.cel.estimate import estimate
-from dra_operator.cel.parser import MAX_BYTES
+from dra_operator.cel.checking.checks import check
+from dra_operator.cel.checking.environment import stored_expressions
+from dra_operator.cel.costs.estimate import estimate
+from dra_operator.cel.parsing.parser import MAX_BYTES
 from dra_operator.errors import CelCompileError, CelError, CelRuntimeError, CelUnsupported
 from dra_operator.features import DEFAULT_1_37
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from dra_operator.cel import default_compiler
-from dra_operator.cel.counted import WORK
-from dra_operator.cel.patterns import KEPT, Patterns
-from dra_operator.cel.running import BUDGET, CUT
-from dra_operator.cel.units import LIMIT
+from dra_operator.cel.costs.units import LIMIT
+from dra_operator.cel.evaluation.counted import WORK
+from dra_operator.cel.evaluation.running import BUDGET, CUT
+from dra_operator.cel.functions.patterns import KEPT, Patterns
 from dra_operator.errors import (
     CelCompileError,
     CelError,

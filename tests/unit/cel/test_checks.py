@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from dra_operator.cel import Compiler, syntax
-from dra_operator.cel.checks import Checked, check
-from dra_operator.cel.environment import new_expressions, stored_expressions
+from dra_operator.cel import Compiler
+from dra_operator.cel.checking.checks import Checked, check
+from dra_operator.cel.checking.environment import new_expressions, stored_expressions
+from dra_operator.cel.parsing import syntax
 from dra_operator.errors import CelCompileError
 from dra_operator.features import DEFAULT_1_37, Features
 

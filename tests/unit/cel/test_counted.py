@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from dra_operator.cel.bound import bound
-from dra_operator.cel.cache import compile_selector
-from dra_operator.cel.checks import check
-from dra_operator.cel.counted import EXCEEDED, counted
-from dra_operator.cel.environment import stored_expressions
-from dra_operator.cel.evaluate import plan
-from dra_operator.cel.expand import expand
+from dra_operator.cel.checking.checks import check
+from dra_operator.cel.checking.environment import stored_expressions
+from dra_operator.cel.compiler import compile_selector
+from dra_operator.cel.costs.bound import bound
+from dra_operator.cel.costs.expand import expand
+from dra_operator.cel.costs.units import LIMIT, MOST
+from dra_operator.cel.evaluation.counted import EXCEEDED, counted
+from dra_operator.cel.evaluation.evaluate import plan
 from dra_operator.cel.meter import Meter
-from dra_operator.cel.units import LIMIT, MOST
-from dra_operator.cel.values import device_input
+from dra_operator.cel.types.values import device_input
 from dra_operator.errors import CelRuntimeError
 
 from .build import DRIVER, GPU, slice_of

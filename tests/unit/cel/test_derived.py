@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dra_operator.cel import Compiler
-from dra_operator.cel.environment import new_expressions
+from dra_operator.cel.checking.environment import new_expressions
 from dra_operator.errors import CelCompileError, CelRuntimeError
 from dra_operator.features import DEFAULT_1_37, Features
 from dra_operator.model import DeviceAttribute

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from dra_operator.cel.checks import check
-from dra_operator.cel.environment import stored_expressions
-from dra_operator.cel.estimate import estimate, is_too_complex
-from dra_operator.cel.units import MOST, Cost
+from dra_operator.cel.checking.checks import check
+from dra_operator.cel.checking.environment import stored_expressions
+from dra_operator.cel.costs.estimate import estimate, is_too_complex
+from dra_operator.cel.costs.units import MOST, Cost
 
 KNOWN = {
     'cel.bind(a, device.attributes["d"], a.exists(k, a.foo == 1 && k == "x"))': 303,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from dra_operator.cel import default_compiler
-from dra_operator.cel.cache import compile_selector
-from dra_operator.cel.environment import stored_expressions
-from dra_operator.cel.memo import REMEMBERED, ElsewhereError, Memo
+from dra_operator.cel.checking.environment import stored_expressions
+from dra_operator.cel.compiler import compile_selector
+from dra_operator.cel.evaluation.memo import REMEMBERED, ElsewhereError, Memo
 from dra_operator.features import DEFAULT_1_37
 
 from .build import DRIVER, GPU, slice_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dra_operator.cel.checks import check
-from dra_operator.cel.environment import Environment, new_expressions, stored_expressions
+from dra_operator.cel.checking.checks import check
+from dra_operator.cel.checking.environment import Environment, new_expressions, stored_expressions
 from dra_operator.errors import CelCompileError
 from dra_operator.features import Features
 

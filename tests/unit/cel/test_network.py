@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dra_operator.cel.addresses import Malformed, parse_address, parse_network, quoted
-from dra_operator.cel.urls import parameters, parse_request, parse_url
+from dra_operator.cel.functions.addresses import Malformed, parse_address, parse_network, quoted
+from dra_operator.cel.functions.urls import parameters, parse_request, parse_url
 from dra_operator.errors import CelCompileError, CelRuntimeError, CelUnsupported
 
 from .build import matches

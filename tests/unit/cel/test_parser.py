@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dra_operator.cel.parser import MAX_BYTES, parse
+from dra_operator.cel.parsing.parser import MAX_BYTES, parse
 from dra_operator.errors import CelCompileError
 
 from .build import matches

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dra_operator.cel.parts import PART, by_parts, characters, join, length, numbers, split
+from dra_operator.cel.types.parts import PART, by_parts, characters, join, length, numbers, split
 
 TEXTS = [
     "",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dra_operator.cel.times import duration_text, parse_duration, parse_timestamp, timestamp_text
-from dra_operator.cel.values import INT_MAX, INT_MIN, Duration
+from dra_operator.cel.functions.times import duration_text, parse_duration, parse_timestamp, timestamp_text
+from dra_operator.cel.types.values import INT_MAX, INT_MIN, Duration
 from dra_operator.errors import CelCompileError, CelRuntimeError
 
 from .build import matches
