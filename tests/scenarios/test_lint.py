@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -47,7 +50,9 @@ spec:
 """
 
 
-def run(*arguments: str, stdin: str | None = None, environment: dict[str, str] | None = None) -> Result:
+def run(
+    *arguments: str, stdin: str | bytes | None = None, environment: dict[str, str] | None = None
+) -> Result:
     return CliRunner().invoke(main, ["lint", *arguments], input=stdin, env=environment)
 
 
@@ -212,3 +217,29 @@ async def test_a_cluster_that_cannot_be_asked_is_no_finding(tmp_path: Path) -> N
 
     assert shown.exit_code == 2
     assert "nowhere" in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [(GOOD.encode() + b"# caf\xe9\n", "no UTF-8 text in line"), (GOOD.encode("utf-16"), "UTF-16: save it as UTF-8")],
+)  # fmt: skip
+def test_what_is_no_utf_8_could_not_be_looked_at_wherever_it_comes_from(
+    content: bytes, what: str, tmp_path: Path
+) -> None:
+    (tmp_path / "made.yaml").write_bytes(content)
+
+    for shown in (run("-f", "-", stdin=content), run("-f", str(tmp_path))):
+        assert shown.exit_code == 2
+        assert what in shown.output
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_terminals_that_cannot_show_a_line_show_what_they_can(encoding: str) -> None:
+    text = SUSPECT + '---\napiVersion: v1\nkind: List\nitems: ["über 😀"]\n'
+    command = [sys.executable, "-c", "from dra_operator.cli import main; main()", "lint", "-f", "-"]
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+
+    done = subprocess.run(command, input=text.encode(), capture_output=True, check=False, env=environment)
+
+    assert done.returncode == 1, done.stderr.decode(encoding)
+    assert "\\U0001f600" in done.stdout.decode(encoding)

@@ -5,6 +5,7 @@ It must not write, and asks no cluster that nobody named.
 
 from __future__ import annotations
 
+import codecs
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +29,8 @@ OUTPUTS = ("text", "json", "github")
 SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 """Of the files in a folder that are looked at."""
 
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
 READ = ("DeviceClass", "ResourceSlice", "Namespace", "ResourceClaimTemplate", "ResourceClaim")
 """Kinds that are asked for."""
 
@@ -45,7 +48,7 @@ def read(names: Iterable[str]) -> list[Document]:
     found: list[Document] = []
     for name in names:
         if name == "-":
-            found += documents("-", sys.stdin.read())
+            found += documents("-", _decoded("stdin", sys.stdin.buffer.read()))
         else:
             for path in _files(Path(name)):
                 found += documents(str(path), _text(path))
@@ -63,11 +66,20 @@ def _files(path: Path) -> list[Path]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return _decoded(str(path), path.read_bytes())
     except OSError as error:
         raise Unreadable(f"{path}: {error.strerror or error}") from error
+
+
+def _decoded(name: str, content: bytes) -> str:
+    """Manifests are UTF-8, whatever the terminal's language is."""
+    try:
+        text = content.decode()
     except UnicodeDecodeError as error:
-        raise Unreadable(f"{path}: is no UTF-8 text: {error}") from error
+        line = content.count(b"\n", 0, error.start) + 1
+        what = "UTF-16" if content.startswith(_UTF_16) else f"no UTF-8 text in line {line}"
+        raise Unreadable(f"{name}: is {what}: save it as UTF-8") from error
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def examine(found: Sequence[Document], known: Known | None) -> tuple[list[Finding], int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import sys
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,11 @@ WIDE = 10_000
 @click.version_option(__version__, prog_name="kubectl-dra")
 def main() -> None:
     """Who holds which devices, what is left over, and what is wrong with manifests (Kubernetes Dynamic Resource Allocation)."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(
+            stream, io.TextIOWrapper
+        ):  # names and lines of files may be of any language, and terminals are not
+            stream.reconfigure(errors="backslashreplace")
 
 
 class DriftUnknown(click.ClickException):
