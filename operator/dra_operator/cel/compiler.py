@@ -39,6 +39,10 @@ COMPILING: Final = 100
 """Units of work for each character that is compiled (measured: 10 to 60 µs, where a unit is a quarter of one)."""
 
 
+SLOWEST: Final = 250
+"""Units for each character of what takes longest to compile: 60 µs for sums, and expressions in brackets."""
+
+
 def compile_selector(expression: str, environment: Environment) -> tuple[Program, Generated | None]:
     """Parse, check and plan a selector: its closures, and the fast way if there is one.
 
@@ -108,7 +112,7 @@ class Compiler:
         if found is None:
             self.meter.check()
             patience = self.meter.patience
-            if patience is not None and COMPILING * len(key[0]) > patience:
+            if patience is not None and SLOWEST * len(key[0]) > patience:
                 raise self.meter.later(key, lambda: self._compile_aside(key))
             try:
                 with PATTERNS.impatient() if patience is not None else nullcontext():

@@ -30,7 +30,7 @@ def test_patterns_that_take_long_are_compiled_aside() -> None:
 
 def test_patterns_that_people_write_are_compiled_at_once() -> None:
     compiler, slice_ = default_compiler(), slice_of(GPU)
-    compiler.meter.patience = PATIENCE
+    compiler.meter.patience = 2 * PATIENCE  # a long text
     selector = compiler.compile(
         f'{ATTRIBUTES}.model.matches("^[a-z0-9]([-a-z0-9]{{0,61}}[a-z0-9])?$")', DEFAULT_1_37
     )
@@ -82,3 +82,16 @@ def test_an_attribute_that_takes_long_to_derive_is_derived_aside() -> None:
     (errand,) = compiler.meter.errands()
     assert errand() > 1_000
     assert derivation.attribute(slice_, slice_.spec.devices[0]).int_value == 16_500
+
+
+def test_large_values_made_of_small_ones_and_first_evaluations_count() -> None:
+    compiler, slice_ = default_compiler(), slice_of(GPU)
+    selectors = [
+        compiler.compile("[999999].all(x, lists.range(x).size() > 0)", DEFAULT_1_37),
+        compiler.compile("&&".join(["1>0"] * 500), DEFAULT_1_37),
+    ]
+    compiler.answers.inputs(slice_)
+    compiler.meter.patience = PATIENCE
+    for selector in selectors:
+        with pytest.raises(WorkLimitReached):
+            selector.matches(slice_, slice_.spec.devices[0])
