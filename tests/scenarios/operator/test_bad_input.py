@@ -340,7 +340,7 @@ CASES = (
         (of_class(MESSAGE), *asks(requests(class_name="odd"))),
         "SelectorNotEvaluated",
         (
-            f"{CLASS_SELECTOR}building messages is not supported yet, so that nobody can tell",
+            f"{CLASS_SELECTOR}building messages is not supported, so that nobody can tell",
             f". Write the selector without it. {EDIT_CLASS}",
         ),
         patches("class", "odd", {"selectors": cel(GUARDED)}),
@@ -350,7 +350,7 @@ CASES = (
         asks(spec(selectors=cel(MESSAGE))),
         "SelectorNotEvaluated",
         (
-            f"{SELECTOR}building messages is not supported yet, so that nobody can tell",
+            f"{SELECTOR}building messages is not supported, so that nobody can tell",
             f". Write the selector without it. {REWRITE}",
         ),
         writes_anew,

@@ -65,4 +65,4 @@ def fault(text: str, at: int, message: str) -> CelCompileError:
 
 def unsupported(what: str) -> CelUnsupported:
     """The error for what CEL has and this engine does not."""
-    return CelUnsupported(f"CEL: {what} is not supported yet")
+    return CelUnsupported(f"CEL: {what} is not supported")
