@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-E2E    ?= --numprocesses=2 --dist=loadfile
+E2E    ?= --numprocesses=3 --dist=loadfile
 # What of E2E makes a part of the tier of it: anything but how it runs. A part cannot use all rights.
 E2E_PART = $(strip $(filter-out --numprocesses=% --dist=% --durations=% -q -v,$(E2E)))
 CASES  ?= $(wildcard tests/conformance/cases/*.jsonl)
