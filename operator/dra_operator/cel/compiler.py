@@ -38,9 +38,9 @@ MAX_TEXT: Final = 256 * 1024
 COMPILING: Final = 100
 """Units of work for each character that is compiled (measured: 10 to 60 µs, where a unit is a quarter of one)."""
 
-
-SLOWEST: Final = 250
-"""Units for each character of what takes longest to compile: 60 µs for sums, and expressions in brackets."""
+SHORT: Final = 160
+"""Characters that an impatient meter's owner compiles by itself: 15 ms at the very worst (94 µs each, for nested brackets), 2 ms as a rule. Nearly all
+selectors are as short, and pods that wait for a thread may be overtaken."""
 
 
 def compile_selector(expression: str, environment: Environment) -> tuple[Program, Generated | None]:
@@ -112,7 +112,7 @@ class Compiler:
         if found is None:
             self.meter.check()
             patience = self.meter.patience
-            if patience is not None and SLOWEST * len(key[0]) > patience:
+            if patience is not None and len(key[0]) > SHORT:
                 raise self.meter.later(key, lambda: self._compile_aside(key))
             try:
                 with PATTERNS.impatient() if patience is not None else nullcontext():
