@@ -110,7 +110,7 @@ class Compiler:
     def _found(self, key: _Key) -> KeptSelector | KeptDerivation:
         found = self._known.get(key)
         if found is None:
-            self.meter.check()
+            self.meter.check(COMPILING * len(key[0]))
             patience = self.meter.patience
             if patience is not None and len(key[0]) > SHORT:
                 raise self.meter.later(key, lambda: self._compile_aside(key))

@@ -42,13 +42,19 @@ class Meter:
         self._allowance = units
         self._end = None if units is None else self.spent + units
 
-    def check(self) -> None:
+    def check(self, expected: int = 0) -> None:
         """Whether work may begin.
+
+        Args:
+            expected: units that it will take, if that is known before: what does not fit any more is for the next decision, which begins with it.
 
         Raises:
             WorkLimitReached: the allowance is used up.
         """
-        if self._end is not None and self._allowance is not None and self.spent >= self._end:
+        if self._end is None or self._allowance is None:
+            return
+        is_first = self.spent == self._end - self._allowance
+        if self.spent >= self._end or (not is_first and self.spent + expected > self._end):
             raise WorkLimitReached(self._allowance)
 
     def later(self, key: Hashable, errand: Callable[[], int]) -> WorkLimitReached:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
@@ -49,7 +50,7 @@ from dra_operator.placement import (
 )
 
 from .commit import CLAIM, POD
-from .debts import Debts
+from .debts import FREE, Debts
 from .failures import Failures
 from .names import holds_our_allocation
 from .patience import Patience
@@ -114,7 +115,7 @@ class AllocationController:
         self._failures = Failures(parts.clock)
         self._patience = Patience(parts.clock)
         self._debts = Debts(parts.clock)
-        self._turns = Turns()
+        self._turns = Turns(parts.clock)
         self._bills: dict[str, int] = {}
         self._to_borrow: dict[str, None] = {}
         self._borrowing = asyncio.Lock()
@@ -216,7 +217,10 @@ class AllocationController:
             await asyncio.sleep(0)
             return
         began = self._parts.clock.monotonic()
-        units = await asyncio.to_thread(lambda: sum(errand() for errand in errands))
+        # As much as is owed by nobody is decided in the order of ranks (`debts.FREE`), be it in a thread.
+        is_usual = self._bills.get(pod_key, 0) <= FREE
+        with self._turns.held(self._rank(pod_key)) if is_usual else nullcontext():
+            units = await asyncio.to_thread(lambda: sum(errand() for errand in errands))
         self._bill(pod_key, units, self._parts.clock.monotonic() - began)
 
     def _bill(self, pod_key: str, units: int, seconds: float) -> None:
@@ -228,7 +232,7 @@ class AllocationController:
         note(pod=pod_key)
         if await self._committer.settle(pod_key):
             self.wake()
-        await self._turns.mine()
+        await self._turns.mine(self._rank(pod_key))
         pod = self._cluster.pods.get(pod_key)
         if pod is None:
             self.waiting.drop(pod_key)

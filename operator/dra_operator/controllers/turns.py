@@ -1,13 +1,22 @@
 """One long decision in a turn of the event loop, however many workers want to take one.
 
 Workers yield between passes, but all of them have their passes in one turn of the loop, and only between two turns does it hear from the
-network: answers, feeds, the Lease. So who has a decision to take waits while others have taken enough in this turn. Used by `allocation`.
+network: answers, feeds, the Lease. So who has a decision to take waits while others have taken enough in this turn.
+
+A decision may need a thread to be got on with; those that rank behind it wait for that a while, or devices would go past who is first. Used by `allocation`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from .clock import Clock
+    from .lineup import Rank
 
 ENOUGH: Final = 10_000
 """Units of work after which nothing else begins in the same turn of the loop, be it another decision or the next part of one: some 3 ms."""
@@ -25,17 +34,51 @@ STEP: Final = 30
 LOOK: Final = 20
 """Units that a look at a device counts as."""
 
+HELD: Final = 0.1
+"""Seconds for which those behind wait for a thread. Long selectors are compiled in a tenth of it; what takes longer must not keep everybody waiting."""
+
 
 class Turns:
     """Counts the work of the turn that goes on."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._work = 0
+        self._held: dict[asyncio.Event, Rank] = {}
 
-    async def mine(self) -> None:
-        """Wait until a decision may begin; the model may have changed meanwhile."""
-        while self.is_over:  # noqa: ASYNC110 -- the next turn of the loop is what is waited for
-            await asyncio.sleep(0)
+    async def mine(self, rank: Rank = ()) -> None:
+        """Wait until a decision may begin; the model may have changed meanwhile.
+
+        Args:
+            rank: whoever has a smaller one, or the same and came before, goes first.
+        """
+        while True:
+            if self.is_over:
+                await asyncio.sleep(0)
+            elif before := self._before(rank):
+                await before.wait()
+            else:
+                return
+
+    def _before(self, rank: Rank) -> asyncio.Event | None:
+        return next((end for end, other in self._held.items() if other <= rank), None)
+
+    @contextmanager
+    def held(self, rank: Rank) -> Generator[None]:
+        """While a thread works for a decision: nobody behind it decides, for a while."""
+        end = asyncio.Event()
+        self._held[end] = rank
+
+        def over() -> None:
+            self._held.pop(end, None)
+            end.set()
+
+        timer = self._clock.call_later(HELD, over)
+        try:
+            yield
+        finally:
+            timer.cancel()
+            over()
 
     @property
     def is_over(self) -> bool:

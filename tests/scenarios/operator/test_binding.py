@@ -445,3 +445,24 @@ async def test_killed_in_a_burst_and_restarted_no_pod_is_lost_and_no_device_give
         await here.until(lambda: all(here.node_of(name) for name in here.pods))
         assert here.held_twice() == []
         assert all(len(here.devices_of(name)) == 1 for name in here.pods)
+
+
+LONG = " && ".join(f'device.attributes["gpu.example.com"].model != "h{number}"' for number in range(8))
+"""More characters than are compiled without a thread."""
+
+
+async def test_pods_whose_selectors_need_a_thread_are_not_overtaken_by_those_behind_them() -> None:
+    long = requests()
+    long["devices"]["requests"][0]["exactly"]["selectors"] = [{"cel": {"expression": LONG}}]
+    first, others = claim("first", long), [f"low-{number}" for number in range(20)]
+    pods = (
+        bound("first", by_name("first"), priority=1000),
+        *(bound(name, by_name(name), priority=1) for name in others),
+    )
+    cluster = (node("n1"), slice_("n1", 2), device_class(), policy(), claim("warm"))
+    async with world(*STOCK, objects=(*cluster, first, *map(claim, others))) as here:
+        here.add(bound("warm", by_name("warm")))
+        await here.until(lambda: here.node_of("warm"))
+        here.add(*pods)
+        await here.until(lambda: any(here.node_of(name) for name in ("first", *others)))
+        assert here.node_of("first") == "n1"

@@ -37,6 +37,22 @@ def test_patterns_that_people_write_are_compiled_at_once() -> None:
     assert selector.matches(slice_, slice_.spec.devices[0])
 
 
+def test_what_does_not_fit_into_a_portion_any_more_is_for_the_next_one() -> None:
+    compiler = default_compiler()
+    compiler.meter.patience = PATIENCE
+    sums = ["+".join(["1"] * 68) + f">{number}" for number in range(10)]
+    compiled, portions = 0, 0
+    while compiled < len(sums):
+        compiler.meter.allow(PATIENCE)
+        portions += 1
+        with contextlib.suppress(WorkLimitReached):
+            for expression in sums:
+                compiler.compile(expression, DEFAULT_1_37)
+        assert compiler.expressions == compiled + 1
+        compiled = compiler.expressions
+    assert portions == len(sums)
+
+
 def test_patterns_of_devices_that_take_long_are_compiled_aside() -> None:
     slice_ = slice_of({"attributes": {"pattern": {"string": r"^\p{L}{1,18}$"}}})
     compiler = default_compiler()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 from dra_operator.controllers.debts import FREE, PAID, TURN, WORST, Debts
-from dra_operator.controllers.turns import ENOUGH, Turns
+from dra_operator.controllers.turns import ENOUGH, HELD, Turns
 
 from .clocks import HandClock
 
@@ -51,7 +52,7 @@ def test_debtors_rest_for_as_long_as_the_last_of_them_took_and_others_do_not() -
 
 
 async def test_a_turn_of_the_loop_has_one_long_decision() -> None:
-    turns, log = Turns(), []
+    turns, log = Turns(HandClock()), []
 
     async def decide(name: str) -> None:
         await turns.mine()
@@ -71,7 +72,7 @@ async def test_a_turn_of_the_loop_has_one_long_decision() -> None:
 
 
 async def test_short_decisions_share_a_turn() -> None:
-    turns, log = Turns(), []
+    turns, log = Turns(HandClock()), []
 
     async def decide() -> None:
         await turns.mine()
@@ -83,3 +84,44 @@ async def test_short_decisions_share_a_turn() -> None:
     )
     await asyncio.gather(*(decide() for _ in range(5)))
     assert log[:5] == ["decided"] * 5
+
+
+async def test_who_ranks_behind_a_decision_that_a_thread_works_for_waits_for_it() -> None:
+    turns, log = Turns(HandClock()), []
+    thread = asyncio.Event()
+
+    async def first() -> None:
+        await turns.mine((0, 5))
+        with turns.held((0, 5)):
+            await thread.wait()
+        await turns.mine((0, 5))
+        log.append("first")
+
+    async def other(name: str, rank: tuple[int, int]) -> None:
+        await turns.mine(rank)
+        log.append(name)
+        if name == "before":
+            thread.set()
+
+    await asyncio.gather(first(), other("equal", (0, 5)), other("behind", (0, 6)), other("before", (0, 4)))
+    assert log == ["before", "first", "equal", "behind"]
+
+
+async def test_nobody_waits_long_for_a_thread() -> None:
+    clock = HandClock()
+    turns, log = Turns(clock), []
+    with turns.held((0,)):
+        waiting = asyncio.create_task(turns.mine((1,)))
+        waiting.add_done_callback(lambda _: log.append("decides"))
+        await asyncio.sleep(0)
+        assert not log
+        clock.advance(HELD)
+        await waiting
+    assert not waiting.cancelled()
+
+
+async def test_a_thread_that_fails_holds_nobody() -> None:
+    turns = Turns(HandClock())
+    with contextlib.suppress(ValueError), turns.held((0,)):
+        raise ValueError
+    await turns.mine((1,))
