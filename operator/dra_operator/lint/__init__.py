@@ -5,10 +5,12 @@ and never says that something is right which it could not look at: that is a fin
 """
 
 from . import report
-from .findings import CODES, ERROR, WARNING, Code, Finding
+from .findings import CODES, ERROR, UNREADABLE, WARNING, Code, Finding
 from .known import Known
 from .look import look
 from .objects import items
-from .texts import documents
+from .texts import documents, unreadable
 
-__all__ = ["CODES", "ERROR", "WARNING", "Code", "Finding", "Known", "documents", "items", "look", "report"]
+__all__ = [
+    "CODES", "ERROR", "UNREADABLE", "WARNING", "Code", "Finding", "Known", "documents", "items", "look", "report", "unreadable",
+]  # fmt: skip

@@ -12,6 +12,9 @@ from typing import Any, Final
 ERROR: Final = "error"
 WARNING: Final = "warning"
 
+UNREADABLE: Final = "Unreadable"
+"""The code that is about no text: what it stands for could not be looked at."""
+
 
 @dataclass(frozen=True, slots=True)
 class Code:
@@ -32,6 +35,7 @@ def _warning(text: str, remedy: str) -> Code:
 
 CODES: Final[dict[str, Code]] = {
     # the text
+    UNREADABLE: _error("a file or folder that cannot be read; the others are looked at all the same, and the exit status is 2", "correct its name or its rights"),
     "BadYaml": _error("a document is no YAML or JSON; the others are looked at all the same", "mend the text; of templates, lint what `helm template` or `kubectl kustomize` prints"),
     "NotAnObject": _error("a document is no Kubernetes object: `apiVersion` or `kind` is missing", "add what is missing, or leave the document out"),
     # its shape
@@ -54,6 +58,7 @@ CODES: Final[dict[str, Code]] = {
     "CelTooCostly": _error("an expression may cost more than the API server allows", "loop over less, or compare fewer or shorter values"),
     "AdminAccessNotAllowed": _error("admin access in a namespace without the label for it", "label the namespace `resource.kubernetes.io/admin-access=true`"),
     # what is legal, and wrong all the same
+    "NotUtf8": _warning("bytes that are no UTF-8 text: kubectl puts U+FFFD in their place", "save the file as UTF-8"),
     "DuplicateKey": _warning("a key stands twice in one mapping: kubectl takes the last one without a word, other tools refuse it", "keep one of them"),
     "CelNotChecked": _warning("an expression may be valid, and this release cannot tell", ""),
     "VersionNotServed": _warning("Kubernetes 1.37 serves that version only where it is told to", "use `resource.k8s.io/v1`"),

@@ -10,10 +10,13 @@ from __future__ import annotations
 import json
 import math
 import re
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import yaml
+
+from .findings import UNREADABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +36,9 @@ _WHOLE: Final = 10**21
 
 _STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 _ESCAPE: Final = re.compile(r"\\u([dD][89abAB]..)\\u([dD][c-fC-F]..)|\\u[dD][89a-fA-F]..|\\.")
+
+_BREAK: Final = re.compile("[\x85\u2028\u2029]")
+_BREAK_REMEDY: Final = "to YAML, a line ends at U+0085, U+2028 and U+2029 (this one has such), too: remove it, or write it as an escape in double quotes"
 
 TEMPLATE_REMEDY: Final = "this looks like a template: lint what `helm template` makes of it"
 
@@ -115,10 +121,30 @@ class Document:
 def documents(file: str, text: str) -> list[Document]:
     """The documents of a file, in their order; those that are empty are left out."""
     text = text.removeprefix("\ufeff")
-    lines = tuple(text.splitlines())
+    lines = _lines(text)
     if text.lstrip()[:1] in {"{", "["}:
         text = _STRING.sub(_as_yaml, text.replace("\t", " "))
     return [_read(file, lines, chunk, first) for chunk, first in _chunks(text) if not _EMPTY.fullmatch(chunk)]
+
+
+def unreadable(file: str, message: str, remedy: str = "") -> Document:
+    """What stands for a file, or a folder, that cannot be read."""
+    return Document(file, (), faults=[Fault(UNREADABLE, message, Span(0, 0, 0, 1), remedy)])
+
+
+def not_utf_8(file: str, text: str, first: int) -> Document:
+    """What tells of a text that was no UTF-8, with other characters in the place of what was none; `first` is the first of these."""
+    line = text.count("\n", 0, first)
+    column = first - (text.rfind("\n", 0, first) + 1)
+    message = "is no UTF-8 text from here on"
+    return Document(
+        file, _lines(text), faults=[Fault("NotUtf8", message, Span(line, column, line, column + 1))]
+    )
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    """As editors and Kubernetes count them: YAML has further ends of lines, and Python even more."""
+    return tuple(text.removesuffix("\n").split("\n"))
 
 
 def _as_yaml(found: re.Match[str]) -> str:
@@ -178,7 +204,7 @@ def _ends(chunk: str) -> list[int]:
 def _read(file: str, lines: tuple[str, ...], chunk: str, first: int) -> Document:
     document = Document(file, lines)
     shift = _shift(lines, chunk, first)
-    builder = _Builder(document, first, shift)
+    builder = _Builder(document, chunk, first, shift)
     document.faults += _behind_marker(chunk, first, shift)
     try:
         node = yaml.compose(_without_directives(chunk), Loader=_Loader)
@@ -216,7 +242,8 @@ def _behind_marker(chunk: str, first: int, shift: int) -> list[Fault]:
 
 
 def _without_directives(chunk: str) -> str:
-    return re.sub(r"^%[^\n]*", "", chunk, flags=re.MULTILINE) if chunk.lstrip().startswith("%") else chunk
+    """The same with comments in their place: what stands behind them stays where it is."""
+    return re.sub(r"^%", "#", chunk, flags=re.MULTILINE) if chunk.lstrip().startswith("%") else chunk
 
 
 def _remedy(chunk: str) -> str:
@@ -226,10 +253,11 @@ def _remedy(chunk: str) -> str:
 class _Builder:
     """Makes values out of nodes, and notes their places."""
 
-    def __init__(self, document: Document, first: int, shift: int) -> None:
+    def __init__(self, document: Document, chunk: str, first: int, shift: int) -> None:
         self._document = document
         self._first = first
         self._shift = shift
+        self._starts = [0, *(found.end() for found in re.finditer("\n", chunk))]
         self._count = 0
         self._open: set[int] = set()
 
@@ -238,15 +266,21 @@ class _Builder:
         return Span(line, column, end_line, end_column)
 
     def _at(self, mark: yaml.Mark) -> tuple[int, int]:
-        return self._first + mark.line, mark.column + (0 if mark.line else self._shift)
+        """By its character alone: to YAML, lines end at more than line feeds."""
+        line = bisect_right(self._starts, mark.index) - 1
+        column = mark.index - self._starts[line]
+        return self._first + line, column + (0 if line else self._shift)
 
     def fault(self, error: yaml.MarkedYAMLError, chunk: str) -> Fault:
         mark = error.problem_mark or error.context_mark
         line, column = self._at(mark) if mark is not None else (self._first, 0)
         what = ", ".join(filter(None, (error.context, error.problem)))
-        return Fault(
-            "BadYaml", f"cannot be read: {what}", Span(line, column, line, column + 1), _remedy(chunk)
-        )
+        remedy = _BREAK_REMEDY if self._has_breaks(line) else _remedy(chunk)
+        return Fault("BadYaml", f"cannot be read: {what}", Span(line, column, line, column + 1), remedy)
+
+    def _has_breaks(self, line: int) -> bool:
+        """Whether a line or the one before it is more than one to YAML alone."""
+        return bool(_BREAK.search("\n".join(self._document.lines[max(0, line - 1) : line + 1])))
 
     def forbidden(self, error: yaml.reader.ReaderError, chunk: str) -> Fault:
         """A character that no YAML may have."""

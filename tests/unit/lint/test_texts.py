@@ -148,3 +148,39 @@ def test_a_character_that_yaml_does_not_allow_is_shown_where_it_stands() -> None
     (fault,) = broken.faults
     assert (fault.span.line, fault.span.column, last.value) == (1, 4, {"c": 1})
     assert "#x0001" in fault.message
+
+
+@pytest.mark.parametrize("character", ["\x85", "\u2028", "\u2029"])
+@pytest.mark.parametrize("quote", ["'", '"', "# "])
+def test_lines_are_counted_as_editors_count_them(character: str, quote: str) -> None:
+    first, second = documents("made.yaml", f"x: {quote}a{character}b{quote}\nw: wrong\n---\nz: 1\n")
+
+    assert first.lines == (f"x: {quote}a{character}b{quote}", "w: wrong", "---", "z: 1")
+    assert (second.places["z",].value.line, second.places["z",].value.column) == (3, 3)
+    if not first.faults:
+        assert (first.places["w",].value.line, first.places["w",].value.column) == (1, 3)
+
+
+@pytest.mark.parametrize("character", [*"\x85\u2028\u2029", "\\f", "\\v", "\\x1c", "\\x1e"])
+def test_a_part_behind_what_ends_lines_elsewhere_is_found(character: str) -> None:
+    (document,) = documents("made.yaml", f'b: 1\na: "x{character}y == wrong"\n')
+    value = document.value["a"]
+
+    span = inner(document, ("a",), value, value.index("wrong"), 5)
+
+    assert span is not None
+    assert document.lines[span.line][span.column : span.end_column] == "wrong"
+
+
+def test_a_line_that_ends_for_yaml_alone_is_explained() -> None:
+    (document,) = documents("made.yaml", "b: 1\na: x\u2028y\nc: 1\n")
+
+    (fault,) = document.faults
+    assert fault.span.line in {1, 2}
+    assert "U+2028" in fault.remedy
+
+
+def test_directives_move_nothing() -> None:
+    (document,) = documents("made.yaml", "%YAML 1.1\n---\na: 1\n")
+
+    assert document.places["a",].value.line == 2
