@@ -15,15 +15,19 @@ INTRODUCTION: Final = """
 DeviceClasses, ResourceClaims and their templates, DeviceTaintRules and ResourceSlices in all versions of `resource.k8s.io`, and at what pods say of claims, wherever the pods are: in
 Deployments, Jobs, or kinds that only you know. Other objects are passed over.
 
-* **Files**: YAML of any number of documents, JSON, Lists; `-f` as often as you like, folders with all below them (`.yaml`, `.yml`, `.json`), `-` for stdin, such as what
-  `helm template` and `kubectl kustomize` print. A document that cannot be read does not stop the others.
+* **Files**: YAML of any number of documents, JSON, Lists; `-f` as often as you like, folders, `-` for stdin, such as what `helm template` and `kubectl kustomize` print. Neither a document
+  nor a file that cannot be read stops the others. Texts are UTF-8, or UTF-16 with its mark, as kubectl reads them.
+* **Folders**: the files that kubectl takes: whose names end with `.json`, `.yaml` or `.yml`, hidden ones, too (`.gpu.yaml`), and no backups of editors (`gpu.yaml~`, `.gpu.yaml.swp`). Folders below
+  are looked at, as by `kubectl apply -R`, hidden ones, too; with `--no-recursive` they are not, as by kubectl without `-R`.
 * **No cluster** is asked unless `--kubeconfig` or `--context` names one. Then also its classes, slices, namespaces, templates and claims count, and a name that neither they nor the files have
   is told; without a cluster only one that is nearly the name of something in the files, as the rest may well exist. Rights to list those kinds are enough; which of them you
   lack, it says. `--namespace` is for objects that name none.
 * **Slices in the files** (`kubectl get resourceslices --output=yaml`) tell which attributes there are: misspelt ones are found, selectors that no device meets, constraints that none can.
 * **Output**: text with carets; `--output=json` with `findings`, each with `severity`, `code`, `file`, `line`, `column`, `endColumn`, `kind`, `namespace`, `name`, `path`, `message`, `remedy`;
-  `--output=github` as annotations of a workflow. Lines and columns count from 1. The codes below are stable.
-* **Exit status**: 0 nothing found, or warnings only; 1 errors, with `--strict` also warnings; 2 it could not be looked at: a file that is not there, a cluster that does not answer, a flag that is none.
+  `--output=github` as annotations of a workflow: files are named from the root of the repository whatever the folder of the step, what came by stdin has no file. GitHub shows the first ten
+  errors and ten warnings of a step; the step's log has all. Lines and columns count from 1, columns in characters. The codes below are stable.
+* **Exit status**: 0 nothing found, or warnings only; 1 errors, with `--strict` also warnings; 2 something could not be looked at: a file that is not there (`Unreadable`; the findings in others are
+  shown all the same), a cluster that does not answer, a flag that is none.
 
 It checks for Kubernetes 1.37 with its default feature gates. Quotas, webhooks and policies of a cluster are not looked at.
 """

@@ -125,7 +125,7 @@ def test_annotations_are_commands_of_github() -> None:
 
     assert shown.exit_code == 0
     assert shown.stdout == (
-        "::warning file=-,line=5,col=3,endColumn=17,title=SelectsAllDevices%3A DeviceTaintRule suspect::spec.deviceSelector: an empty "
+        "::warning title=SelectsAllDevices%3A DeviceTaintRule suspect::stdin:5:3: spec.deviceSelector: an empty "
         "deviceSelector selects all devices of the cluster: NoExecute evicts every pod that has a device. name a driver, pool or device; "
         "`effect: None` shows first what it would hit\n"
     )
@@ -144,7 +144,7 @@ def test_a_document_that_is_broken_does_not_hide_the_others() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("arguments", [(), ("-f", "nowhere.yaml"), ("--output=xml", "-f", "-")])
+@pytest.mark.parametrize("arguments", [(), ("-f", ""), ("--output=xml", "-f", "-")])
 def test_what_cannot_be_looked_at_has_a_status_of_its_own(arguments: tuple[str, ...], tmp_path: Path) -> None:
     shown = run(*arguments)
 
@@ -152,14 +152,140 @@ def test_what_cannot_be_looked_at_has_a_status_of_its_own(arguments: tuple[str, 
     assert shown.stderr.count("\n") <= 4
 
 
-def test_a_folder_without_manifests_and_a_file_that_is_no_text_are_told(tmp_path: Path) -> None:
-    (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
-    (tmp_path / "empty").mkdir()
+@pytest.fixture
+def troubled(folder: Path) -> Path:
+    """A folder with files that are none, beside two that are."""
+    (folder / "a-link.yaml").symlink_to("nowhere")
+    (folder / "b-loop.yaml").symlink_to("b-loop.yaml")
+    os.mkfifo(folder / "below" / "c-pipe.yaml")
+    return folder
 
-    for name in ("binary.yaml", "empty"):
-        shown = run("-f", str(tmp_path / name))
-        assert shown.exit_code == 2
-        assert str(tmp_path / name) in shown.stderr
+
+def test_what_cannot_be_read_is_told_and_the_others_are_looked_at(troubled: Path) -> None:
+    shown = run("-f", str(troubled), "--output=json")
+
+    found = [(one["file"], one["code"]) for one in json.loads(shown.stdout)["findings"]]
+    assert shown.exit_code == 2
+    assert found == [
+        (f"{troubled}/a-link.yaml", "Unreadable"),
+        (f"{troubled}/b-loop.yaml", "Unreadable"),
+        (f"{troubled}/below/bad.yml", "CelInvalid"),
+        (f"{troubled}/below/c-pipe.yaml", "Unreadable"),
+    ]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_folder_or_file_that_one_may_not_read_is_told_and_the_others_are_looked_at(folder: Path) -> None:
+    (folder / "closed").mkdir(mode=0)
+    (folder / "secret.yaml").touch(mode=0)
+
+    shown = run("-f", str(folder), "--output=json")
+
+    found = {(one["file"], one["code"]) for one in json.loads(shown.stdout)["findings"]}
+    assert shown.exit_code == 2
+    assert found == {
+        (f"{folder}/closed", "Unreadable"),
+        (f"{folder}/secret.yaml", "Unreadable"),
+        (f"{folder}/below/bad.yml", "CelInvalid"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("nowhere.yaml", "No such file"),
+        ("empty", "no file in it ends with .json, .yaml, .yml"),
+        ("https://example.com/a.yaml", "curl"),
+    ],
+)
+def test_a_name_of_nothing_that_can_be_read_has_a_status_of_its_own(
+    name: str, words: str, folder: Path
+) -> None:
+    (folder / "empty").mkdir()
+    named = name if "://" in name else str(folder / name)
+
+    shown = run("-f", named, str(folder / "below"))
+
+    assert shown.exit_code == 2
+    assert f"{named}:1:1: error: Unreadable" in shown.stdout
+    assert words in shown.stdout
+    assert "CelInvalid" in shown.stdout
+
+
+def test_out_of_folders_the_files_are_taken_that_kubectl_takes(tmp_path: Path) -> None:
+    taken = {".hidden.yaml", ".yaml", "a.json", "b.yaml", "c.yml"}
+    for name in (*taken, "b.yaml~", ".b.yaml.swp", "#b.yaml#", "b.yaml.bak", "b.YAML", "b.txt", "yaml"):
+        (tmp_path / name).write_text(BAD)
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "d.yaml").write_text(BAD)
+
+    def files(*flags: str) -> set[str]:
+        findings = json.loads(run("-f", str(tmp_path), "--output=json", *flags).stdout)["findings"]
+        return {one["file"].removeprefix(f"{tmp_path}/") for one in findings}
+
+    assert files("--no-recursive") == taken
+    assert files() == files("-R") == taken | {".git/d.yaml"}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
+def test_texts_are_read_as_kubectl_reads_them(encoding: str, ends: str, folder: Path) -> None:
+    (folder / "below" / "bad.yml").write_bytes(BAD.replace("\n", ends).encode(encoding))
+
+    (finding,) = json.loads(run("-f", str(folder), "--output=json").stdout)["findings"]
+
+    assert (finding["code"], finding["line"], finding["column"]) == ("CelInvalid", 14, 21)
+
+
+def test_bytes_that_are_no_text_are_told_where_they_are_and_the_rest_is_looked_at(tmp_path: Path) -> None:
+    content = SUSPECT.encode() + b"# \xc3\xa9 caf\xe9\n"
+    (tmp_path / "made.yaml").write_bytes(content)
+
+    for shown in (
+        run("-f", "-", "--output=json", stdin=content),
+        run("-f", str(tmp_path), "--output=json"),
+    ):
+        first, second = json.loads(shown.stdout)["findings"]
+        assert shown.exit_code == 0
+        assert (first["code"], first["line"], first["column"]) == ("NotUtf8", 7, 8)
+        assert second["code"] == "SelectsAllDevices"
+
+
+def test_a_file_that_is_no_text_at_all_is_told(tmp_path: Path) -> None:
+    (tmp_path / "packed.yaml").write_bytes(b"\x1f\x8b\x08\x00\xff\xfe")
+
+    shown = run("-f", str(tmp_path))
+
+    assert shown.exit_code == 1
+    assert "NotUtf8" in shown.stdout
+    assert "BadYaml" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("root", "named"), [(".", "below/bad.yml"), ("below", "bad.yml"), ("elsewhere", "below/bad.yml"), ("", "below/bad.yml")]
+)  # fmt: skip
+def test_annotations_name_files_from_the_root_of_the_repository(
+    root: str, named: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    workspace = str(folder / root) if root else ""
+
+    shown = run("-f", "./below/../below", "--output=github", environment={"GITHUB_WORKSPACE": workspace})
+
+    expected = named if root in {".", "below"} else "below/../below/bad.yml"
+    assert shown.stdout.startswith(f"::error file={expected},line=14,endLine=14,col=21,endColumn=26,title=")
+
+
+def test_no_client_of_clusters_is_loaded_where_none_is_asked(folder: Path) -> None:
+    program = "import sys; from dra_operator.cli import main; main(sys.argv[1:], standalone_mode=False)\n"
+    told = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); "
+    command = [sys.executable, "-c", told + program, "lint", "-f", str(folder / "good.yaml")]
+
+    done = subprocess.run(command, capture_output=True, check=True, text=True)
+
+    loaded = set(done.stderr.splitlines()[-1].split())
+    assert "dra_operator.lint" in loaded
+    assert not loaded & {"kubernetes_asyncio", "aiohttp", "asyncio", "urllib3", "dra_operator.kube", "kopf"}
 
 
 def test_no_cluster_is_asked_that_nobody_named(folder: Path, tmp_path: Path) -> None:
@@ -217,20 +343,6 @@ async def test_a_cluster_that_cannot_be_asked_is_no_finding(tmp_path: Path) -> N
 
     assert shown.exit_code == 2
     assert "nowhere" in shown.stderr
-
-
-@pytest.mark.parametrize(
-    ("content", "what"),
-    [(GOOD.encode() + b"# caf\xe9\n", "no UTF-8 text in line"), (GOOD.encode("utf-16"), "UTF-16: save it as UTF-8")],
-)  # fmt: skip
-def test_what_is_no_utf_8_could_not_be_looked_at_wherever_it_comes_from(
-    content: bytes, what: str, tmp_path: Path
-) -> None:
-    (tmp_path / "made.yaml").write_bytes(content)
-
-    for shown in (run("-f", "-", stdin=content), run("-f", str(tmp_path))):
-        assert shown.exit_code == 2
-        assert what in shown.output
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])

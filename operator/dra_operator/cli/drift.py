@@ -45,8 +45,6 @@ READ = (
 )
 """Kinds that are read. Claims come before pods: a claim's consumer that is not among the pods listed later is gone."""
 
-OUTPUTS = ("table", "json", "yaml", "name")
-
 
 class _Quoting(yaml.SafeDumper):
     """Quotes also what is a number to YAML 1.2 and kubectl only: an object may be called 824509e6."""

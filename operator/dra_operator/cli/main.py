@@ -1,30 +1,40 @@
-"""The commands of `kubectl dra` and their flags; what they show is made in a module each."""
+"""The commands of `kubectl dra` and their flags; what they show is made in a module each.
+
+What speaks with clusters is imported by the commands that do: it is most of their start, and `lint` mostly asks none.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import io
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from rich.console import Console
 
 from dra_operator import __version__
 from dra_operator.errors import ApiForbidden, DraError
-from dra_operator.kube import Api, Reader
 from dra_operator.lint import Known, report
-from dra_operator.model import Pod, ResourceClaim
 
-from . import drift, lint
+from . import lint
 from .claims import holdings, table
+from .files import in_repository, read
 from .where import Where, in_words, located
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
     from rich.table import Table
 
+    from dra_operator.kube import Api
     from dra_operator.lint import Finding
+    from dra_operator.model import Pod, ResourceClaim
+
+    from .drift import Report
+
+T = TypeVar("T")
 
 WIDE = 10_000
 """Columns of output that goes to no terminal: it must not be cut to a guessed width."""
@@ -53,7 +63,7 @@ class DriftUnknown(click.ClickException):
 def claims_command(where: Where, output: str) -> None:
     """List claims with their devices, node and consumers."""
     try:
-        looked_at, claims, pods = asyncio.run(_read(where))
+        looked_at, claims, pods = _run(_read(where))
     except ApiForbidden as error:
         raise click.ClickException(f"{error}. {where.remedy}") from error
     except DraError as error:
@@ -70,7 +80,9 @@ def claims_command(where: Where, output: str) -> None:
 
 @main.command("drift")
 @located
-@click.option("-o", "--output", type=click.Choice(drift.OUTPUTS), default="table", show_default=True)
+@click.option(
+    "-o", "--output", type=click.Choice(["table", "json", "yaml", "name"]), default="table", show_default=True
+)
 @click.option(
     "--mode",
     type=click.Choice(["cooperate", "replace"]),
@@ -94,7 +106,7 @@ def drift_command(where: Where, output: str, mode: str, apart: float) -> None:
     Exit status, as that of kubectl diff: 0 nothing found, 1 something found, 2 it cannot be told.
     """
     try:
-        report = asyncio.run(_examine(where, replace=mode == "replace", apart=apart))
+        report = _run(_examine(where, replace=mode == "replace", apart=apart))
     except ApiForbidden as error:
         raise DriftUnknown(f"{error}. {where.remedy}") from error
     except DraError as error:
@@ -127,6 +139,12 @@ class LintUnusable(click.ClickException):
 )
 @click.argument("files", nargs=-1)
 @click.option("-o", "--output", type=click.Choice(lint.OUTPUTS), default="text", show_default=True)
+@click.option(
+    "-R/ ",
+    "--recursive/--no-recursive",
+    default=True,
+    help="Folders with all below them (the default), or without, as kubectl takes them if it is not told -R.",
+)
 @click.option("--strict", is_flag=True, help="Exit with 1 for warnings, too.")
 @click.option(
     "-n", "--namespace", help="Namespace of objects that name none; that of the context by default."
@@ -141,27 +159,26 @@ def lint_command(named: tuple[str, ...], files: tuple[str, ...], output: str, **
     Looks at DeviceClasses, ResourceClaims and their templates, DeviceTaintRules, ResourceSlices, and at what pods (in whatever makes pods) say of claims:
     YAML or JSON, folders, Lists. What the files do not hold is asked of a cluster only if --kubeconfig or --context names one.
 
-    Exit status: 0 nothing found, or warnings only; 1 errors (with --strict, warnings); 2 it could not be looked at.
+    Exit status: 0 nothing found, or warnings only; 1 errors (with --strict, warnings); 2 something could not be looked at.
     """
-    if not named and not files:
+    if (not named and not files) or "" in (*named, *files):
         raise click.UsageError("name files or folders, or - for stdin: kubectl dra lint -f FILE")
     where = Where(options["namespace"], options["kubeconfig"], options["context"])
-    try:
-        known = _told(where)
-        found = lint.read((*named, *files))
-    except lint.Unreadable as error:
-        raise LintUnusable(str(error)) from error
+    known = _told(where)
+    found = read((*named, *files), recursive=options["recursive"])
     findings, objects = lint.examine(found, known)
     _show(findings, objects, output)
-    sys.exit(1 if lint.is_bad(findings, strict=options["strict"]) else 0)
+    sys.exit(lint.status(findings, strict=options["strict"]))
 
 
 def _told(where: Where) -> Known:
     """What the cluster tells; nothing but the namespace if none is named."""
     if where.kubeconfig is None and where.context is None:
         return Known(namespace=where.namespace or "")
+    from .asked import ask
+
     try:
-        known, unseen = asyncio.run(lint.ask(where))
+        known, unseen = _run(ask(where))
     except DraError as error:
         raise LintUnusable(str(error)) from error
     if unseen:
@@ -173,7 +190,10 @@ def _show(findings: list[Finding], objects: int, output: str) -> None:
     if output == "json":
         click.echo(report.as_json(findings))
     elif output == "github":
-        click.echo(report.as_github(findings), nl=bool(findings))
+        click.echo(
+            report.as_github([replace(finding, file=in_repository(finding.file)) for finding in findings]),
+            nl=bool(findings),
+        )
     elif findings:
         Console(width=WIDE, highlight=False, soft_wrap=True).print(report.text(findings))
     if output == "text":
@@ -184,13 +204,26 @@ def _print(shown: Table) -> None:
     Console(width=None if sys.stdout.isatty() else WIDE).print(shown)
 
 
-async def _examine(where: Where, *, replace: bool, apart: float) -> drift.Report:
+def _run(work: Coroutine[Any, Any, T]) -> T:
+    import asyncio
+
+    return asyncio.run(work)
+
+
+async def _examine(where: Where, *, replace: bool, apart: float) -> Report:
+    from dra_operator.kube import Api
+
+    from . import drift
+
     async with await Api.connect(where.kubeconfig, where.context) as api:
         return await drift.examine(api, await _namespace(api, where), replace=replace, apart=apart)
 
 
 async def _read(where: Where) -> tuple[str, list[ResourceClaim], list[Pod]]:
     """The namespace (empty: all), and what is in it."""
+    from dra_operator.kube import Api, Reader
+    from dra_operator.model import Pod, ResourceClaim
+
     async with await Api.connect(where.kubeconfig, where.context) as api:
         namespace = await _namespace(api, where)
         reader = Reader(api)
