@@ -137,7 +137,7 @@ def _upstream(oracle: Path | None, name: str, devices: Sequence[dict[str, Any]])
     ]
     question = json.dumps({"expression": SELECTORS[name], "devices": published})
     done = subprocess.run(
-        [str(oracle), "-bench=200ms"], input=question, stdout=subprocess.PIPE, text=True, check=True
+        [str(oracle), "cel", "-bench=200ms"], input=question, stdout=subprocess.PIPE, text=True, check=True
     )
     return float(json.loads(done.stdout)["nsPerDevice"]) / 1000
 

@@ -1,4 +1,4 @@
-"""Asks upstream's CEL: starts the Go program of this folder (`program/main.go`) for a batch of questions.
+"""Asks upstream's CEL and allocator: starts the Go program of this folder (`program/`) for a batch of questions.
 
 Questions and answers are JSON objects with the fields that README.md lists. It must not judge; `compare` does.
 """
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
+TIMEOUT = 30.0
+"""Seconds; as long as those that answered the recorded problems had."""
+
 RUNS = 100
 """Evaluations after which upstream is believed to be of one mind: the order of Go's maps differs from run to run, but that of two entries in one run of
 eight alone, so that twenty runs agree by chance too often."""
@@ -29,7 +32,7 @@ class Upstream:
 
     Attributes:
         binary: the built program.
-        compatibility: Kubernetes version, as `1.33`, with which new expressions have to be compatible; empty for n-1.
+        compatibility: Kubernetes version, as `1.33`, with which new expressions have to be compatible; empty for n-1. Matters to `ask`.
     """
 
     binary: Path
@@ -54,8 +57,23 @@ class Upstream:
         Raises:
             subprocess.CalledProcessError: the program broke down.
         """
-        lines = [json.dumps(question) for question in questions]
-        command = [str(self.binary), f"-repeat={repeat}", f"-compatibility={self.compatibility}"]
+        return self._run(questions, "cel", f"-repeat={repeat}", f"-compatibility={self.compatibility}")
+
+    def solve(self, problems: Iterable[Json], *, timeout: float = TIMEOUT) -> list[Json]:
+        """One answer a problem, in order (README.md).
+
+        Args:
+            problems: what the allocator is asked.
+            timeout: seconds for a problem that has no `timeoutMs`.
+
+        Raises:
+            subprocess.CalledProcessError: the program broke down.
+        """
+        return self._run(problems, "allocator", f"-timeout={timeout}s")
+
+    def _run(self, asked: Iterable[Json], *arguments: str) -> list[Json]:
+        lines = [json.dumps(each) for each in asked]
+        command = [str(self.binary), *arguments]
         done = subprocess.run(
             command, input="\n".join(lines), stdout=subprocess.PIPE, text=True, check=True, encoding="utf-8"
         )

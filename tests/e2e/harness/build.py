@@ -1,4 +1,4 @@
-"""Builds the binaries that tests run, all from Go modules: the control plane and kwok, Prometheus and promtool, the CEL oracle.
+"""Builds the binaries that tests run, all from Go modules: the control plane and kwok, Prometheus and promtool, the oracle.
 
 Called by `cluster` (through `ensure_binaries`), by `prometheus` (through `ensure_prometheus`), by `tests/oracle` (through `ensure_oracle`) and by `python -m tests.e2e.harness.build`, which `.ci/run` may use to have
 the long build outside of any test's time limit. A binary is built once for each hash of its sources, flags and Go version,
@@ -188,7 +188,7 @@ def ensure_prometheus(
 
 
 def ensure_oracle(report: Callable[[str], None] | None = None, cache: Path | None = None) -> Path:
-    """As `ensure_binaries`, for the program that answers with upstream's CEL (`tests/oracle`).
+    """As `ensure_binaries`, for the program that answers with upstream's CEL and allocator (`tests/oracle`).
 
     Raises:
         BuildError: No usable Go, or the Go build failed.
@@ -243,7 +243,7 @@ def _build(module: GoModule, go: GoTool, binary: Path, say: Callable[[str], None
     """Builds beside the target and renames, so that a build that was cut off is never taken for a binary."""
     say(
         f"building {module.name} from Go modules with Go {_dotted(go.version)}: {module.cold_build} on two cores the first"
-        f" time, seconds when only main.go changed; kept in {binary.parent}",
+        f" time, seconds when only our own sources changed; kept in {binary.parent}",
     )
     started = time.monotonic()
     partial = binary.with_name(f"{binary.name}.partial")
