@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_operator.words import nearest
+from dra_operator.words import akin
 
 from . import others
 from .findings import CODES, Finding
@@ -82,7 +82,7 @@ def _is_object(item: Item) -> bool:
     elif missing:
         item.tell("NotAnObject", (), f"has no {' and no '.join(missing)}")
     elif item.api_version.partition("/")[0] == GROUP and not item.is_dra and item.kind not in _LEFT_ALONE:
-        near = nearest(item.kind, KINDS)
+        near = akin(item.kind, KINDS)
         remedy = f"did you mean `{near}`?" if near else f"there are: {', '.join(KINDS)}"
         remedy = _GONE.get(item.kind, remedy)
         item.tell("UnknownVersion", ("kind",), f"{GROUP} has no kind {item.kind}", remedy=remedy)

@@ -13,11 +13,11 @@ from dra_operator.cel import default_compiler
 from dra_operator.errors import CelError, CelRuntimeError
 from dra_operator.features import DEFAULT_1_37
 from dra_operator.validation.objects import Obj, dig
-from dra_operator.words import listed
+from dra_operator.words import akin, listed, nearest
 
 from .known import split
 from .lookups import facts
-from .names import NAMED, class_name, lookups, meant, meant_domain
+from .names import NAMED, class_name, lookups
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -122,7 +122,7 @@ class Matcher:
             return bool(drivers & published)
         for selector in selectors:
             for one in facts(selector.expression).equalities:
-                near = meant_domain(str(one.value), published)
+                near = nearest(str(one.value), published)
                 if one.what != "driver" or selector.path is None or item.is_told(selector.path):
                     continue
                 part = (one.start, one.length)
@@ -207,7 +207,7 @@ class Matcher:
                 continue
             have = {f"{d}/{n}" for candidate in one.devices for d, n in _attributes(candidate)}
             if name not in have:
-                near = meant(name, have)
+                near = akin(name, have)
                 remedy = f"did you mean `{near}`?" if near else ""
                 message = f"none of the {len(one.devices)} published devices that request {one.request} can get has the attribute {name}"
                 item.tell("ConstraintUnmet", path, message, remedy=remedy)
@@ -216,7 +216,7 @@ class Matcher:
         if told or identifier in published.get(domain, ()):
             return
         every = {f"{d}/{n}" for d, names in published.items() for n in names}
-        near = meant(name, every)
+        near = nearest(name, every)
         if every and (near or "ResourceSlice" in self._known.whole):
             remedy = f"did you mean `{near}`?" if near else ""
             item.tell(
@@ -243,7 +243,7 @@ class Matcher:
         spoken_of = {*self._known.published.drivers, *self._class_drivers()}
         if driver in (possible or spoken_of):
             return
-        near = meant_domain(driver, possible or spoken_of)
+        near = nearest(driver, possible or spoken_of)
         remedy = f"did you mean `{near}`?" if near else f"devices can be of {listed(sorted(possible), NAMED)}"
         if possible:
             message = f"no request of it can get a device of driver {driver}: nobody reads this config"

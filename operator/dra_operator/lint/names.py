@@ -6,17 +6,14 @@ slices are given.
 
 from __future__ import annotations
 
-from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
 from dra_operator.validation.objects import Obj, dicts, dig
-from dra_operator.words import listed, nearest
+from dra_operator.words import akin, listed, nearest
 
 from .lookups import ATTRIBUTES, CAPACITY, facts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from dra_operator.model import ResourceClaimSpec
 
     from .known import Known
@@ -24,26 +21,8 @@ if TYPE_CHECKING:
     from .objects import Item
     from .texts import Path
 
-_ALIKE = 0.6
-"""From 0 to 1, as `difflib` has it, of what two domains do not share. Arbitrary: a letter or two of a short label."""
-
 NAMED = 8
 """Names that a remedy lists."""
-
-
-def meant(wanted: str, names: Iterable[str]) -> str:
-    """The name that is nearly the same, by its letters or but for their case."""
-    known = list(names)
-    return nearest(wanted, known) or next((name for name in known if name.lower() == wanted.lower()), "")
-
-
-def meant_domain(wanted: str, domains: Iterable[str]) -> str:
-    """The same for domains and drivers: `gaudi.intel.com` is alike `gpu.intel.com` by its end alone, which says nothing."""
-    near = meant(wanted, domains)
-    one, other = wanted.split("."), near.split(".")
-    while len(one) > 1 and len(other) > 1 and one[-1] == other[-1]:
-        one, other = one[:-1], other[:-1]
-    return near if near and SequenceMatcher(None, ".".join(one), ".".join(other)).ratio() >= _ALIKE else ""
 
 
 def lookups(item: Item, path: Path, expression: str, known: Known) -> None:
@@ -69,10 +48,11 @@ def lookups(item: Item, path: Path, expression: str, known: Known) -> None:
 
 def _domain(item: Item, path: Path, lookup: Lookup, known: Known) -> None:
     domains = known.published.domains
-    near = meant_domain(lookup.domain, domains)
+    near = nearest(lookup.domain, domains)
     if not near and ("ResourceSlice" not in known.whole or lookup.guarded):
         return
-    remedy = f"did you mean `{near}`?" if near else f"there are: {listed(sorted(domains), NAMED)}"
+    alike = akin(lookup.domain, domains)
+    remedy = f"did you mean `{alike}`?" if alike else f"there are: {listed(sorted(domains), NAMED)}"
     message = f"no published device has attributes or capacities of the domain {lookup.domain}"
     item.tell("UnknownDomain", path, message, remedy=remedy, part=(lookup.start, lookup.length))
 
@@ -98,11 +78,12 @@ def _name(item: Item, path: Path, lookup: Lookup, known: Known, *, judged: bool)
             part=part,
         )
         return
-    near = meant(lookup.name, here)
+    near = nearest(lookup.name, here)
     if not near and (lookup.guarded or not judged):
         return
+    alike = akin(lookup.name, here)
     remedy = (
-        f"did you mean `{near}`?" if near else f"there are: {listed(sorted(here), NAMED)}" if here else ""
+        f"did you mean `{alike}`?" if alike else f"there are: {listed(sorted(here), NAMED)}" if here else ""
     )
     count = sum(1 for slice_, _ in known.devices() if slice_.spec.driver == lookup.domain) or sum(
         1 for _ in known.devices()
@@ -120,10 +101,11 @@ def class_name(item: Item, path: Path, name: str, known: Known) -> None:
     """Tell of a class that is not there."""
     if not name or name in known.classes:
         return
-    near = meant(name, known.classes)
+    near = nearest(name, known.classes)
     if near or "DeviceClass" in known.whole:
         where = "" if "DeviceClass" in known.whole else " among those given"
-        remedy = f"did you mean `{near}`?" if near else ""
+        alike = akin(name, known.classes)
+        remedy = f"did you mean `{alike}`?" if alike else ""
         item.tell("UnknownClass", path, f"there is no DeviceClass {name}{where}", remedy=remedy)
 
 
@@ -159,7 +141,7 @@ def pod_claims(item: Item, path: Path, spec: Obj, known: Known) -> None:
 
 
 def _missing(item: Item, path: Path, kind: str, name: str, names: list[str], known: Known) -> None:
-    near = meant(name, names)
+    near = nearest(name, names)
     whole = kind in known.whole
     if not near and not whole:
         return
@@ -180,7 +162,7 @@ def _containers(item: Item, path: Path, spec: Obj, wanted: dict[str, ResourceCla
                     continue
                 names = [one.name for one in claim.devices.requests]
                 if request not in names:
-                    near = meant(request, names)
+                    near = akin(request, names)
                     here = (*path, field, number, "resources", "claims", index, "request")
                     remedy = (
                         f"did you mean `{near}`?"

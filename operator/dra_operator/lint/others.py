@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from dra_operator.model import PoolId
 from dra_operator.validation.objects import dicts, dig
-
-from .names import meant
+from dra_operator.words import akin, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +40,7 @@ def _counters(item: Item, known: Known) -> None:
     sets = {one.name: set(one.counters) for part in whole for one in part.spec.shared_counters}
     for path, name, counters in _drawn(spec):
         if name not in sets:
-            near = meant(name, sets)
+            near = akin(name, sets)
             remedy = f"did you mean `{near}`?" if near else ""
             item.tell(
                 "UnknownCounter", (*path, "counterSet"), f"the pool has no counter set {name}", remedy=remedy
@@ -49,7 +48,7 @@ def _counters(item: Item, known: Known) -> None:
             continue
         for counter in counters:
             if counter not in sets[name]:
-                near = meant(counter, sets[name])
+                near = akin(counter, sets[name])
                 remedy = f"did you mean `{near}`?" if near else ""
                 message = f"counter set {name} has no counter {counter}"
                 item.tell("UnknownCounter", (*path, "counters", counter), message, remedy=remedy, at_key=True)
@@ -95,7 +94,8 @@ def _chosen(item: Item, chosen: dict[str, str], known: Known) -> None:
     for name, value in chosen.items():
         left = [one for one in devices if one[name] == value]
         if not left and devices:
-            near = meant(value, {one[name] for one in devices})
+            names = {one[name] for one in devices}
+            near = nearest(value, names)
             if near or "ResourceSlice" in known.whole:
                 remedy = f"did you mean `{near}`?" if near else ""
                 message = f"no published device has the {name} {value}"

@@ -14,7 +14,7 @@ from dra_operator.validation.metadata import check_metadata
 from dra_operator.validation.objects import dig
 from dra_operator.validation.podclaims import check_pod_claims
 from dra_operator.validation.slices import check_slice
-from dra_operator.words import nearest
+from dra_operator.words import akin
 
 from .findings import CODES, REASONS
 from .objects import steps, written
@@ -85,7 +85,7 @@ def _meant(item: Item, path: Path) -> str:
     claim = {"spec": dig(item.obj, *map(str, claim_path(item.kind))) or {}}
     wanted = dig_path(item.obj, path)
     known = references(claim)
-    found = nearest(str(wanted), known)
+    found = akin(str(wanted), known)
     if found:
         return f"did you mean `{found}`?"
     return f"there are: {', '.join(sorted(known))}" if known else ""

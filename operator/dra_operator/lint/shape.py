@@ -14,7 +14,7 @@ from dra_operator.quantity import Quantity
 from dra_operator.validation.claims import default_claim_spec
 from dra_operator.validation.fields import table
 from dra_operator.validation.objects import Obj, dicts, dig
-from dra_operator.words import nearest
+from dra_operator.words import akin
 
 from .objects import GROUP
 
@@ -205,7 +205,7 @@ class _Walker:
         remedy = ""
         if struct == "PodResourceClaim" and key == "source":
             remedy = _OLD_SOURCE
-        meant = nearest(key, fields) or next((name for name in fields if name.lower() == key.lower()), "")
+        meant = akin(key, fields)
         if meant:
             remedy = f"did you mean `{meant}`?"
         message = f"{struct} has no field `{key}`"

@@ -271,7 +271,11 @@ spec:
   deviceSelector: {driver: gpu.test, device: gpu-11}
   taint: {key: a, effect: NoSchedule}
 """
-    assert told(SLICE, rule) == [("SelectsNothing", "gpu-11")]
+    everything = Known(whole=frozenset({"ResourceSlice"}))
+
+    assert told(SLICE, rule) == []
+    assert told(SLICE, rule, known=everything) == [("SelectsNothing", "gpu-11")]
+    assert told(SLICE, rule.replace("gpu-11", "gpus-1")) == [("SelectsNothing", "gpus-1")]
     assert told(SLICE, rule.replace("gpu-11", "gpu-1")) == []
 
 

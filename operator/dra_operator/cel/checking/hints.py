@@ -5,7 +5,6 @@ Called by the checker with what it complains of. A hint is one line without a fu
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from dra_operator.cel.types.kinds import (
@@ -21,6 +20,7 @@ from dra_operator.cel.types.kinds import (
     UINT,
     Kind,
 )
+from dra_operator.words import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
     from .checks import Checked
     from .environment import Environment
-
-_CLOSE: Final = 0.75
-"""How alike names must be (difflib's ratio) for one to be taken for a misspelt other."""
 
 _FIELDS: Final = {
     "name": "expressions do not see the name of a device; select by an attribute",
@@ -194,5 +191,5 @@ def _for_order(kinds: Sequence[Kind]) -> str:
 
 
 def _similar(name: str, names: Iterable[str]) -> str:
-    found = get_close_matches(name, list(names), n=1, cutoff=_CLOSE)
-    return f"did you mean {found[0]}?" if found else ""
+    found = nearest(name, names)
+    return f"did you mean {found}?" if found else ""
