@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeGuard
 
 from dra_operator.cel.parsing import syntax
 from dra_operator.cel.parsing.parser import parse
@@ -24,7 +24,7 @@ CAPACITY: Final = "capacity"
 _FULL: Final = 3
 """Steps to a value: the map, the domain, the name."""
 
-_INDEX: Final = frozenset({"_[_]", "_[?_]"})
+INDEX: Final = frozenset({"_[_]", "_[?_]"})
 _KINDS: Final = (
     syntax.Literal, syntax.Ident, syntax.Select, syntax.Has, syntax.Call, syntax.Logic, syntax.Conditional,
     syntax.ListLiteral, syntax.MapLiteral, syntax.Fold, syntax.SortBy, syntax.Bind, syntax.OptionalMap, syntax.Message,
@@ -76,6 +76,9 @@ class Facts:
     never: bool = False
     """Whether it is the constant `false`, or insists on it."""
 
+    drivers: tuple[Equality, ...] = ()
+    """All constants that it compares the driver with, whether it insists on one or not."""
+
 
 _Thing = tuple[str, ...]
 """`("device",)`, `("attributes",)`, `("attributes", domain)`, `("attributes", domain, name)`; empty for anything else."""
@@ -95,6 +98,7 @@ def facts(expression: str) -> Facts:
         reader.lookups(),
         tuple(found for one in conditions for found in reader.equality(one)),
         any(isinstance(one, syntax.Literal) and one.value is False for one in conditions),
+        reader.drivers(),
     )
 
 
@@ -125,12 +129,17 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self._text = text
         self._found: dict[tuple[str, str, str], Lookup] = {}
+        self._drivers: list[Equality] = []
 
     def lookups(self) -> tuple[Lookup, ...]:
         return tuple(self._found.values())
 
+    def drivers(self) -> tuple[Equality, ...]:
+        return tuple(self._drivers)
+
     def visit(self, node: Node, scope: Mapping[str, _Thing]) -> None:
         self._note(node, scope)
+        self._note_drivers(node, scope)
         if isinstance(node, syntax.Bind):
             self.visit(node.value, scope)
             self.visit(node.body, {**scope, node.variable: self._thing(node.value, scope)})
@@ -160,6 +169,14 @@ class _Reader:
         if len(thing) in {2, 3} and thing[0] in {ATTRIBUTES, CAPACITY}:
             self._add(thing, spot, guarded=guarded)
 
+    def _note_drivers(self, node: Node, scope: Mapping[str, _Thing]) -> None:
+        if not isinstance(node, syntax.Call) or node.function not in {"_==_", "_!=_", "@in"}:
+            return
+        for one, other in (node.args, node.args[::-1]):
+            against = other.items if isinstance(other, syntax.ListLiteral) else (other,)
+            if self._thing(one, scope) == ("driver",):
+                self._drivers += [self._equality("driver", item) for item in against if _is_text(item)]
+
     def _add(self, thing: _Thing, node: Node, *, guarded: bool) -> None:
         if isinstance(node, syntax.Ident):
             return
@@ -172,7 +189,7 @@ class _Reader:
         self._found[kind, domain, name] = Lookup(kind, domain, name, start, length, guarded)
 
     def _spot(self, node: Node, name: str) -> tuple[int, int]:
-        at = node.args[1] if isinstance(node, syntax.Call) and node.function in _INDEX else node
+        at = node.args[1] if isinstance(node, syntax.Call) and node.function in INDEX else node
         start = self._text.find(name, place(at))
         return (start, len(name)) if start >= 0 else (place(at), 1)
 
@@ -183,7 +200,7 @@ class _Reader:
             return _inside(self._thing(node.operand, scope), node.field)
         if (
             isinstance(node, syntax.Call)
-            and node.function in _INDEX
+            and node.function in INDEX
             and isinstance(node.args[1], syntax.Literal)
         ):
             return _inside(self._thing(node.args[0], scope), node.args[1].value)
@@ -198,9 +215,17 @@ class _Reader:
             if not isinstance(other, syntax.Literal):
                 continue
             if thing == ("driver",) or (len(thing) == _FULL and thing[0] == ATTRIBUTES):
-                text = self._text[other.at :]
-                length = len(str(other.value)) + (2 if text[:1] in {'"', "'"} else 0)
-                yield Equality("/".join(thing[1:]) or "driver", other.value, other.at, length)
+                yield self._equality("/".join(thing[1:]) or "driver", other)
+
+    def _equality(self, what: str, constant: syntax.Literal) -> Equality:
+        length = len(str(constant.value)) + (
+            2 if self._text[constant.at : constant.at + 1] in {'"', "'"} else 0
+        )
+        return Equality(what, constant.value, constant.at, length)
+
+
+def _is_text(node: Node) -> TypeGuard[syntax.Literal]:
+    return isinstance(node, syntax.Literal) and isinstance(node.value, str)
 
 
 def _inside(thing: _Thing, field: object) -> _Thing:

@@ -15,12 +15,14 @@ from dra_operator.features import DEFAULT_1_37
 from dra_operator.validation.objects import Obj, dig
 from dra_operator.words import akin, listed, nearest
 
+from . import misplaced
+from .advice import instead, mending, missing, shown
 from .known import split
 from .lookups import facts
 from .names import NAMED, class_name, lookups
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from dra_operator.cel import Compiler
     from dra_operator.model import Device, ResourceSlice
@@ -30,6 +32,12 @@ if TYPE_CHECKING:
     from .texts import Path
 
     Candidate = tuple[ResourceSlice, Device]
+
+_EXPLAINING: Final = frozenset({
+    "CelInvalid", "CelNotChecked", "CelTooCostly", "TooLong", "MisplacedName", "UnknownAttribute", "UnknownCapacity", "UnknownDomain", "WrongMap", "NeverTrue",
+    "UnknownDriver",
+})  # fmt: skip
+"""Codes of findings that tell why no device meets an expression, or that nobody will ask one."""
 
 MOST_DEVICES: Final = 32
 """Of one claim (alloc A rules; `AllocationResultsMaxSize`)."""
@@ -85,6 +93,8 @@ class Matcher:
     def _names(self, item: Item, selectors: Iterable[_Selector]) -> None:
         for selector in selectors:
             if selector.path is not None and not item.is_told(selector.path):
+                if not _has(item, selector.path, {"CelInvalid"}):
+                    misplaced.tell(item, selector.path, selector.expression)
                 lookups(item, selector.path, selector.expression, self._known)
 
     # --- requests
@@ -122,16 +132,10 @@ class Matcher:
             return bool(drivers & published)
         for selector in selectors:
             for one in facts(selector.expression).equalities:
-                near = nearest(str(one.value), published)
                 if one.what != "driver" or selector.path is None or item.is_told(selector.path):
                     continue
                 part = (one.start, one.length)
-                if near:
-                    message = f"no ResourceSlice of driver {one.value} is published"
-                    item.tell(
-                        "UnknownDriver", selector.path, message, remedy=f"did you mean `{near}`?", part=part
-                    )
-                elif "ResourceSlice" in self._known.whole:
+                if "ResourceSlice" in self._known.whole and not _has(item, selector.path, {"UnknownDriver"}):
                     message = f"no ResourceSlice of driver {one.value} is published: no device can meet this"
                     item.tell(
                         "MatchesNothing", selector.path, message, remedy="is the driver installed?", part=part
@@ -179,15 +183,19 @@ class Matcher:
         path = selector.path
         if path is None or item.is_told(path) or _explained(item, path):
             return
-        among = f"{len(before)} published device{'s' if len(before) != 1 else ''} that it comes to"
+        among = f"{len(before)} published device{'s' if len(before) != 1 else ''}"
+        if len(before) != sum(1 for _ in self._known.devices()):
+            among += " that the selectors before it let through"
         if failed:
             (slice_, device), why = failed[0]
             where = f"{slice_.spec.driver}/{slice_.spec.pool.name}/{device.name}"
             short = why.partition(". consider")[0].removeprefix("CEL: ")
             message = f"fails on {len(failed)} of the {among}, such as {where}: {short}"
-            item.tell("FailsOnDevices", path, message, remedy=_mending(why))
+            part = missing(selector.expression, short)
+            item.tell("FailsOnDevices", path, message, remedy=mending(why), part=part)
         elif not met:
-            item.tell("MatchesNothing", path, f"none of the {among} meets it")
+            message = f"none of the {among} meets it"
+            item.tell("MatchesNothing", path, message, remedy=instead(selector.expression, before))
 
     # --- constraints and config
 
@@ -201,19 +209,21 @@ class Matcher:
 
     def _attribute(self, item: Item, path: Path, name: str, chosen: Sequence[Chosen]) -> None:
         domain, _, identifier = name.partition("/")
-        told = False
-        for one in chosen:
-            if not one.devices:
-                continue
-            have = {f"{d}/{n}" for candidate in one.devices for d, n in _attributes(candidate)}
-            if name not in have:
-                near = akin(name, have)
-                remedy = f"did you mean `{near}`?" if near else ""
-                message = f"none of the {len(one.devices)} published devices that request {one.request} can get has the attribute {name}"
-                item.tell("ConstraintUnmet", path, message, remedy=remedy)
-                told = True
+        without = [
+            one
+            for one in chosen
+            if one.devices and all((domain, identifier) not in _attributes(each) for each in one.devices)
+        ]
+        if without:
+            have = {f"{d}/{n}" for one in without for each in one.devices or () for d, n in _attributes(each)}
+            near = akin(name, have)
+            remedy = f"did you mean `{near}`?" if near else ""
+            requests = f"request{'s' * (len(without) > 1)} {', '.join(one.request for one in without)}"
+            message = f"no published device that {requests} can get has the attribute {name}"
+            item.tell("ConstraintUnmet", path, message, remedy=remedy)
+            return
         published = self._known.published.names["attributes"]
-        if told or identifier in published.get(domain, ()):
+        if identifier in published.get(domain, ()):
             return
         every = {f"{d}/{n}" for d, names in published.items() for n in names}
         near = nearest(name, every)
@@ -266,15 +276,6 @@ class Matcher:
         return {str(one.value) for text in texts for one in facts(text).equalities if one.what == "driver"}
 
 
-def _mending(why: str) -> str:
-    """What helps against a failure; empty for look-ups that find nothing, whose remedy is that of the code."""
-    if "no such key" in why:
-        return ""
-    if "no such overload" in why:
-        return "the attribute is of another type than the expression takes it for"
-    return "correct what the message names: guarding a look-up does not help"
-
-
 def _objects(value: object) -> list[Obj]:
     """Items of a list, each at its own number."""
     return [item if isinstance(item, dict) else {} for item in value] if isinstance(value, list) else []
@@ -282,7 +283,10 @@ def _objects(value: object) -> list[Obj]:
 
 def _explained(item: Item, path: Path) -> bool:
     """Whether a finding tells already why nothing meets the expression there."""
-    codes = {"UnknownAttribute", "UnknownCapacity", "UnknownDomain", "WrongMap", "NeverTrue", "UnknownDriver"}
+    return _has(item, path, _EXPLAINING)
+
+
+def _has(item: Item, path: Path, codes: Collection[str]) -> bool:
     place = item.place(path)
     return any(one.code in codes and one.path == place for one in item.found)
 
@@ -327,27 +331,23 @@ def _contradicts(item: Item, selectors: Sequence[_Selector]) -> bool:
             value, of_class = seen.setdefault(one.what, (one.value, selector.path is None))
             if type(value) is type(one.value) and value == one.value:
                 continue
-            if selector.path is not None and not item.is_told(selector.path):
+            if (
+                selector.path is not None
+                and not item.is_told(selector.path)
+                and not _explained(item, selector.path)
+            ):
                 other = " by its class" if of_class else ""
-                message = f"{one.what} has to be {_shown(value)}{other} and {_shown(one.value)}: no device can ever meet both"
-                item.tell("NeverTrue", selector.path, message, part=(one.start, one.length))
+                message = f"{one.what} has to be {shown(value)}{other} and {shown(one.value)}: no device can ever meet both"
+                near = one.what == "driver" and nearest(str(one.value), [str(value)])
+                remedy = f"did you mean `{near}`?" if near else ""
+                item.tell("NeverTrue", selector.path, message, remedy=remedy, part=(one.start, one.length))
             return True
     return False
 
 
-def _shown(value: object) -> str:
-    return (
-        f'"{value}"'
-        if isinstance(value, str)
-        else str(value).lower()
-        if isinstance(value, bool)
-        else str(value)
-    )
-
-
-def _attributes(candidate: Candidate) -> Iterator[tuple[str, str]]:
+def _attributes(candidate: Candidate) -> set[tuple[str, str]]:
     slice_, device = candidate
-    return (split(name, slice_.spec.driver) for name in device.attributes)
+    return {split(name, slice_.spec.driver) for name in device.attributes}
 
 
 def _meant_by(requests: object, chosen: Sequence[Chosen]) -> list[Chosen]:

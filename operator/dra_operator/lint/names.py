@@ -12,6 +12,7 @@ from dra_operator.validation.objects import Obj, dicts, dig
 from dra_operator.words import akin, listed, nearest
 
 from .lookups import ATTRIBUTES, CAPACITY, facts
+from .misplaced import misplaced
 
 if TYPE_CHECKING:
     from dra_operator.model import ResourceClaimSpec
@@ -36,14 +37,28 @@ def lookups(item: Item, path: Path, expression: str, known: Known) -> None:
     """
     if not known.published.drivers:
         return
+    _drivers(item, path, expression, known)
     insisted = {str(one.value) for one in facts(expression).equalities if one.what == "driver"}
     judged = "ResourceSlice" in known.whole or not insisted or bool(insisted & known.published.drivers)
+    wrong = misplaced(expression)
     for lookup in facts(expression).lookups:
+        if any(one.covers(lookup.start) for one in wrong):
+            continue
         if lookup.domain not in known.published.domains:
             if not lookup.name:
                 _domain(item, path, lookup, known)
         elif lookup.name:
             _name(item, path, lookup, known, judged=judged)
+
+
+def _drivers(item: Item, path: Path, expression: str, known: Known) -> None:
+    published = known.published.drivers
+    for one in facts(expression).drivers:
+        near = nearest(str(one.value), published)
+        if one.value not in published and near:
+            message = f"no ResourceSlice of driver {one.value} is published"
+            part = (one.start, one.length)
+            item.tell("UnknownDriver", path, message, remedy=f"did you mean `{near}`?", part=part)
 
 
 def _domain(item: Item, path: Path, lookup: Lookup, known: Known) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dra_operator.validation.objects import Obj, dig
 
-from .findings import CODES, Finding
+from .findings import CODES, ERROR, WARNING, Finding
 from .texts import Place, Span, inner
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Item:
         at_key: bool = False,
         part: tuple[int, int] | None = None,
     ) -> None:
-        """Note a finding.
+        """Note a finding; no warning about a value as a whole that is refused, as both tell of one fault.
 
         Args:
             code: of it.
@@ -97,6 +97,8 @@ class Item:
             part: of the value, a string: first character and number of characters.
         """
         real = self._real(path)
+        if part is None and CODES[code].severity == WARNING and self._is_refused(written(real)):
+            return
         span = self._span(real, at_key=at_key, part=part)
         lines = self.document.lines
         source = lines[span.line] if span.line < len(lines) else ""
@@ -118,6 +120,9 @@ class Item:
             )
         )
 
+    def _is_refused(self, place: str) -> bool:
+        return any(one.path == place and one.severity == ERROR for one in self.found)
+
     def place(self, path: Path) -> str:
         """The path as a finding there has it."""
         return written(self._real(path))
@@ -138,8 +143,10 @@ class Item:
     def _span(self, path: Path, *, at_key: bool, part: tuple[int, int] | None) -> Span:
         places = self.document.places
         full = (*self.prefix, *path)
+        value = self._value(path)
+        if part is None and isinstance(value, str) and not at_key and self._is_block(full):
+            part = (0, len(value))  # the first line of the text, not what introduces it
         if part is not None:
-            value = self._value(path)
             found = inner(self.document, full, value, *part) if isinstance(value, str) else None
             if found is not None:
                 return found
@@ -149,6 +156,10 @@ class Item:
         place = places.get(here) or Place(Span(0, 0, 0, 1), Span(0, 0, 0, 1), scalar=True)
         exact = here == full
         return place.value if exact and place.scalar and not at_key else place.key
+
+    def _is_block(self, full: Path) -> bool:
+        place = self.document.places.get(full)
+        return place is not None and place.scalar and place.value.line != place.value.end_line
 
     def _value(self, path: Path) -> Any:
         value: Any = self.raw

@@ -17,6 +17,7 @@ from dra_operator.validation.slices import check_slice
 from dra_operator.words import akin
 
 from .findings import CODES, REASONS
+from .misplaced import meant_at
 from .objects import steps, written
 from .shape import claim_path
 
@@ -115,4 +116,5 @@ def _tell_faults(item: Item, path: Path, error: CelCompileError) -> None:
         if fault.offset >= 0:
             token = _TOKEN.match(expression, fault.offset)
             part = (fault.offset, len(token[0]) if token else 1)
-        item.tell("CelInvalid", path, message, remedy=fault.hint, part=part)
+        remedy = meant_at(expression, fault.offset) or fault.hint
+        item.tell("CelInvalid", path, message, remedy=remedy, part=part)

@@ -103,6 +103,19 @@ GPU = 'device.attributes["gpu.test"]'
         (f'{GPU}.model == "h100"', [("MatchesNothing", "")]),
         (f"{GPU}.old", [("FailsOnDevices", "")]),
         (f"has({GPU}.old) && {GPU}.old", []),
+        ('device.attributes.gpu.test.model == "a100"', [("MisplacedName", "gpu.test.model")]),
+        ("has(device.attributes.gpu.test.model)", [("MisplacedName", "gpu.test.model")]),
+        ('device.attributes.gpu.test.?model.orValue("") == "a100"', [("MisplacedName", "gpu.test.?model")]),
+        ('device.attributes["gpu"].test.model == "a100"', [("MisplacedName", '"gpu"].test.model')]),
+        ('device.attributes["gpu.test/model"].string == "a100"', [("MisplacedName", '"gpu.test/model"].string')]),
+        (f'{GPU}.model.string == "a100"', [("MisplacedName", '"gpu.test"].model.string')]),
+        ("device.capacity.gpu.test.memory.isInteger()", [("CelInvalid", ".memory")]),
+        ('device.driver == "gpu.tset"', [("UnknownDriver", '"gpu.tset"')]),
+        ('device.driver in ["gpu.test", "nci.test"]', [("UnknownDriver", '"nci.test"')]),
+        ('device.driver == "nic.tset" || device.driver == "gpu.test"', [("UnknownDriver", '"nic.tset"')]),
+        (f'device.driver == "gpu.tset" && {GPU}.modle == "a100"', [("UnknownDriver", '"gpu.tset"'), ("UnknownAttribute", "modle")]),
+        (f'{GPU}.?model.orValue("").matches("a")', [("CelTooCostly", "")]),
+        (f'{GPU}.?model.orValue("").matches("h")', [("CelTooCostly", "")]),
         (f'{GPU}.model == "a100" && {GPU}.model == "h100"', [("NeverTrue", '"h100"')]),
         ('device.driver == "nic.test"', [("NeverTrue", '"nic.test"')]),
         ("false", [("NeverTrue", "")]),
@@ -129,6 +142,78 @@ def test_what_helps_depends_on_why_an_expression_fails(expression: str, remedy: 
 
     assert finding.code == "FailsOnDevices"
     assert remedy in finding.remedy
+
+
+@pytest.mark.parametrize(
+    ("expression", "remedy"),
+    [
+        (f'{GPU}.model == "h100"', 'gpu.test/model is "a100" there'),
+        (f"{GPU}.index == 7", "gpu.test/index is 0, 1 there"),
+        (f'{GPU}.model.startsWith("h")', "loosen the selector"),
+        (f"{GPU}.numa == 1", "there are: index, model, old"),
+        (f"{GPU}.mod == 1", "did you mean `model`?"),
+        (f'{GPU}.memory == "40Gi"', 'write `device.capacity["gpu.test"].memory`'),
+        ('device.driver == "gpu-test"', "did you mean `gpu.test`?"),
+        ('device.driver == "nic.test"', "drop one of them"),
+        ('device.attributes.gpu.test.model == "a"', 'write `device.attributes["gpu.test"].model`'),
+        ('device.attributes.gpu.test.model.string == "a"', 'write `device.attributes["gpu.test"].model`'),
+        ('device.attributes["gpu.test/model"] == "a"', 'write `device.attributes["gpu.test"].model`'),
+        ('"a" == device.attributes["gpu.test/model"]', 'write `device.attributes["gpu.test"].model`'),
+        ('device.attributes["gpu.test/model"].string == "a"', 'write `device.attributes["gpu.test"].model`'),
+        (f'{GPU}.model.string == "a"', 'write `device.attributes["gpu.test"].model`'),
+        ("device.capacity.gpu.test.memory.isInteger()", 'write `device.capacity["gpu.test"].memory`'),
+        ('device.attributes.model == "a"', "stand below their domain"),
+    ],
+)  # fmt: skip
+def test_what_is_told_of_a_selector_says_what_to_write(expression: str, remedy: str) -> None:
+    (finding,) = look(documents("made.yaml", "---\n".join([SLICE, CLASS, claim(expression)])))
+
+    assert remedy in finding.remedy
+
+
+def test_a_fault_beside_a_misplaced_name_keeps_its_hint() -> None:
+    found = look(
+        documents("made.yaml", claim('device.attributes.gpu.test.model == "a" && devise.driver == "b"'))
+    )
+
+    assert [(one.code, one.remedy) for one in found] == [("CelInvalid", "did you mean device?")]
+
+
+def test_a_driver_that_is_nearly_that_of_the_class_is_corrected_without_slices() -> None:
+    found = look(documents("made.yaml", CLASS + "---\n" + claim('device.driver == "gpu.tset"')))
+
+    assert [(one.code, one.remedy) for one in found] == [("NeverTrue", "did you mean `gpu.test`?")]
+
+
+def test_a_misplaced_name_is_wrong_whatever_is_published() -> None:
+    assert told(claim('device.attributes.gpu.example.com.x == "a"')) == [
+        ("MisplacedName", "gpu.example.com.x")
+    ]
+
+
+def test_a_failure_is_shown_at_the_name_that_is_missing() -> None:
+    expression = f"device.driver == 'gpu.test' && {GPU}.index == 0 && {GPU}.old"
+    text = claim("X").replace(
+        "'X'", f">-\n              {expression.replace(' && ', ' &&' + chr(10) + ' ' * 14)}"
+    )
+    text = text.replace("[{cel: {expression:", "\n        - cel:\n            expression:").replace(
+        "}}]", "", 1
+    )
+
+    assert told(SLICE.replace("{int: 1}", "{int: 0}"), CLASS, text) == [("FailsOnDevices", "old")]
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ("constraints: [{matchAttribute: gpu.test/bad name}]", ["InvalidValue"]),
+        ("constraints: [{matchAttribute: none.test/model}]", ["ConstraintUnmet"]),
+        ("constraints: [{matchAttribute: gpu.test/modle, requests: [gpus]}]", ["UnknownAttribute", "UnknownRequest"]),
+        ("config: [{requests: [gpus], opaque: {driver: nic.test, parameters: {}}}]", ["UnknownRequest"]),
+    ],
+)  # fmt: skip
+def test_one_fault_is_told_once(more: str, expected: list[str]) -> None:
+    assert [code for code, _ in told(SLICE, CLASS, claim(more=more))] == expected
 
 
 def test_a_selector_that_is_no_condition_has_a_remedy() -> None:
