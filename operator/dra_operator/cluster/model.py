@@ -36,7 +36,8 @@ from .neighbours import Neighbours
 from .ownership import Ownership
 from .podgroups import PodGroupIndex
 from .pods import PodIndex
-from .resolution import PodClaim, group_key, is_reserved, resolve
+from .reservation import is_reserved
+from .resolution import PodClaim, group_key, resolve
 from .slices import SliceIndex
 from .storage import StorageIndex
 from .store import Change, Store

@@ -1,7 +1,8 @@
-"""Which claim an entry of `pod.spec.resourceClaims` means (cp C-10…C-12, alloc W-1…W-5).
+"""Which claim an entry of `pod.spec.resourceClaims` means (cp C-10, C-11, alloc W-1…W-4).
 
 Pure functions over values; `model` adds the look-up of the claim. Used by placement and by the controllers. Where the cluster has
-PodGroups, a claim that the pod's group owns is the pod's as well (C-11); where not, it is foreign.
+PodGroups, a claim that the pod's group owns is the pod's as well (C-11); where not, it is foreign. Whom a claim is reserved for is
+`reservation`'s business.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
-from dra_operator.model import POD_GROUP_API
+from dra_operator.model import POD_GROUP_API, PodGroup
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
-    from dra_operator.model import Pod, PodGroup, PodResourceClaim, ResourceClaim
+    from dra_operator.model import Pod, PodResourceClaim, ResourceClaim
 
 
 class Resolution(Enum):
@@ -43,12 +44,11 @@ class Resolution(Enum):
 _TEXTS: Final = {
     Resolution.FOUND: "",
     Resolution.NOT_NEEDED: "",
-    Resolution.NOT_CREATED: 'pod "{pod}": ResourceClaim not created yet',
+    Resolution.NOT_CREATED: "{owner}: ResourceClaim not created yet",
     Resolution.MISSING: 'resourceclaim.resource.k8s.io "{name}" not found',
-    Resolution.FOREIGN: "ResourceClaim {claim} was not created for Pod {pod} (Pod is not owner)",
-    Resolution.UNKNOWN: 'pod "{pod}", spec.resourceClaim "{entry}": none of the supported fields are set',
+    Resolution.UNKNOWN: "{owner}, spec.resourceClaim {entry}: none of the supported fields are set",
 }
-"""Upstream's words, which users find in search engines (cp C-10, C-11, S-1)."""
+"""Upstream's words, which users find in search engines (cp C-10, S-1). Those of FOREIGN come from `ownership_problem`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,7 @@ class PodClaim:
         name: the claim's name where one is known.
         must_check_owner: whether the claim has to be owned by the pod (generated claims).
         claim: the claim when it exists, the foreign one too.
+        ownership: why it is foreign, in upstream's words.
     """
 
     pod: str
@@ -70,6 +71,7 @@ class PodClaim:
     name: str | None = None
     must_check_owner: bool = False
     claim: ResourceClaim | None = None
+    ownership: str = ""
 
     @property
     def claim_key(self) -> str | None:
@@ -81,8 +83,11 @@ class PodClaim:
         """Why the pod cannot go on, in upstream's words; empty when it can (cp S-1)."""
         if self.resolution is Resolution.FOUND and self.claim and self.claim.metadata.deletion_timestamp:
             return f'resourceclaim "{self.name}" is being deleted'
-        text = _TEXTS[self.resolution]
-        return text.format(pod=self.pod, entry=self.entry.name, name=self.name, claim=self.claim_key)
+        if self.resolution is Resolution.FOREIGN:
+            return self.ownership
+        return _TEXTS[self.resolution].format(
+            owner=f'pod "{self.pod}"', entry=f'"{self.entry.name}"', name=self.name
+        )
 
 
 def claim_name(owner: Pod | PodGroup, entry: PodResourceClaim) -> tuple[Resolution, str | None]:
@@ -96,6 +101,19 @@ def claim_name(owner: Pod | PodGroup, entry: PodResourceClaim) -> tuple[Resoluti
             known = status.resource_claim_name is not None
             return (Resolution.FOUND if known else Resolution.NOT_NEEDED), status.resource_claim_name
     return Resolution.NOT_CREATED, None
+
+
+def name_problem(owner: Pod | PodGroup, entry: PodResourceClaim) -> str:
+    """Why no name of a claim can be told for an entry of a pod or PodGroup, in upstream's words; empty when it can, or none is needed (alloc W-1, W-2)."""
+    text = _TEXTS[claim_name(owner, entry)[0]]
+    if isinstance(owner, PodGroup):
+        return text.format(owner=f"PodGroup {owner.key}", entry=entry.name)
+    return text.format(owner=f'pod "{owner.key}"', entry=f'"{entry.name}"')
+
+
+def is_generated(entry: PodResourceClaim) -> bool:
+    """Whether the claim of an entry is made for its pod or PodGroup, which then must own it (alloc W-1)."""
+    return entry.resource_claim_name is None
 
 
 def group_key(pod: Pod | None) -> str | None:
@@ -130,25 +148,32 @@ def is_for_pod(pod: Pod, claim: ResourceClaim, *, groups: bool = False) -> bool:
     return groups and is_group and bool(name) and owner.name == name
 
 
-def is_reserved(pod: Pod, claim: ResourceClaim, group: PodGroup | None = None) -> bool:
-    """Whether the claim names the pod, or its PodGroup, among its consumers (cp C-12).
+def is_for_group(group: PodGroup, claim: ResourceClaim) -> bool:
+    """Whether a generated claim was made for this very PodGroup (alloc W-4)."""
+    owner = claim.metadata.controller
+    return (
+        owner is not None and owner.uid == group.uid and claim.metadata.namespace == group.metadata.namespace
+    )
+
+
+def ownership_problem(owner: Pod | PodGroup, claim: ResourceClaim, *, groups: bool = False) -> str:
+    """Why a claim is not the one that was made for a pod or PodGroup, in upstream's words; empty when it is (alloc W-3, W-4).
 
     Args:
-        pod: the pod.
+        owner: the pod or PodGroup.
         claim: the claim.
-        group: its PodGroup if that is known; else one of its name will do. What is reserved for a former group of the name is about
-            to be taken back.
+        groups: as of `is_for_pod`.
     """
-    name = (group_key(pod) or "").partition("/")[2]
-    return any(
-        entry.uid == pod.uid
-        or (
-            bool(name)
-            and (entry.api_group, entry.resource, entry.name) == (POD_GROUP_API, "podgroups", name)
-            and (group is None or entry.uid == group.uid)
-        )
-        for entry in claim.status.reserved_for
-    )
+    kind = type(owner).__name__
+    if claim.metadata.namespace != owner.metadata.namespace:
+        return f"ResourceClaim {claim.key} is not in the same namespace as {kind} {owner.key}"
+    text = f"ResourceClaim {claim.key} was not created for {kind} {owner.key}"
+    if isinstance(owner, PodGroup):
+        return "" if is_for_group(owner, claim) else f"{text} (PodGroup is not owner)"
+    if is_for_pod(owner, claim, groups=groups):
+        return ""
+    name = (group_key(owner) or "").partition("/")[2] if groups else ""
+    return f"{text} (neither Pod nor PodGroup {name} is the owner)" if name else f"{text} (Pod is not owner)"
 
 
 def resolve(
@@ -158,21 +183,33 @@ def resolve(
     resolution, name = claim_name(pod, entry)
     if name is None:
         return PodClaim(pod.key, entry, resolution)
-    must_check_owner = entry.resource_claim_name is None
+    must_check_owner = is_generated(entry)
     claim = claims.get(f"{pod.metadata.namespace}/{name}")
+    ownership = ""
     if claim is None:
         resolution = Resolution.MISSING
     elif must_check_owner and not is_for_pod(pod, claim, groups=groups):
-        resolution = Resolution.FOREIGN
-    return PodClaim(pod.key, entry, resolution, name, must_check_owner, claim)
+        resolution, ownership = Resolution.FOREIGN, ownership_problem(pod, claim, groups=groups)
+    return PodClaim(pod.key, entry, resolution, name, must_check_owner, claim, ownership)
+
+
+def pod_claim_names(pod: Pod) -> Iterator[tuple[str, bool]]:
+    """Names of all claims that a pod names or got, in the order of its entries, its special extended-resource claim last (cp C-4c).
+
+    Each comes with whether the pod, or its PodGroup, has to own the claim. Entries without a claim, so far or for good, are left out.
+    """
+    for entry in pod.spec.resource_claims:
+        name = claim_name(pod, entry)[1]
+        if name is not None:
+            yield name, is_generated(entry)
+    special = pod.status.extended_resource_claim_status
+    if special is not None and special.resource_claim_name:
+        yield special.resource_claim_name, True
 
 
 def claim_keys(pod: Pod) -> frozenset[str]:
     """Keys of all claims that a pod names, its special extended-resource claim included (cp C-4c)."""
-    names = {claim_name(pod, entry)[1] for entry in pod.spec.resource_claims}
-    special = pod.status.extended_resource_claim_status
-    names.add(special.resource_claim_name if special else None)
-    return frozenset(f"{pod.metadata.namespace}/{name}" for name in names if name)
+    return frozenset(f"{pod.metadata.namespace}/{name}" for name, _ in pod_claim_names(pod) if name)
 
 
 def template_keys(pod: Pod) -> frozenset[str]:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from dra_operator.cluster import claim_keys, group_claim_keys
+from dra_operator.cluster import claim_keys, group_claim_keys, is_group, is_pod
 from dra_operator.logfields import note
 from dra_operator.model import ObjectMeta, Pod, PodGroup, ResourceClaim, to_object
 
 from .commit import CLAIM, POD
-from .consumers import is_group, is_pod
 from .groupclaims import GROUP
 from .names import has_finalizer, pod_owner
 

@@ -8,38 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_operator.cluster import group_key, shared_with_group
+from dra_operator.cluster import group_consumer, group_key, is_group, pod_consumer, shared_with_group
 from dra_operator.errors import ApiConflict
-from dra_operator.model import POD_GROUP_API, ResourceClaimConsumerReference
 
 if TYPE_CHECKING:
     from dra_operator.cluster import Cluster
-    from dra_operator.model import Pod, PodGroup, PodResourceClaim, ResourceClaim
-
-PODS = "pods"
-POD_GROUPS = "podgroups"
-
-
-def pod_consumer(pod: Pod) -> ResourceClaimConsumerReference:
-    """The pod as an entry of `reservedFor`."""
-    return ResourceClaimConsumerReference(resource=PODS, name=pod.metadata.name, uid=pod.uid)
-
-
-def group_consumer(group: PodGroup) -> ResourceClaimConsumerReference:
-    """The group as an entry of `reservedFor`."""
-    return ResourceClaimConsumerReference(
-        api_group=POD_GROUP_API, resource=POD_GROUPS, name=group.metadata.name, uid=group.uid
+    from dra_operator.model import (
+        Pod,
+        PodGroup,
+        PodResourceClaim,
+        ResourceClaim,
+        ResourceClaimConsumerReference,
     )
-
-
-def is_group(consumer: ResourceClaimConsumerReference) -> bool:
-    """Whether a consumer is a PodGroup."""
-    return (consumer.api_group, consumer.resource) == (POD_GROUP_API, POD_GROUPS)
-
-
-def is_pod(consumer: ResourceClaimConsumerReference) -> bool:
-    """Whether a consumer is a pod."""
-    return (consumer.api_group, consumer.resource) == ("", PODS)
 
 
 def group_of(pod: Pod, cluster: Cluster) -> PodGroup | None:

@@ -11,7 +11,7 @@ import logging
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from dra_operator.cluster import Resolution, group_key, is_reserved
+from dra_operator.cluster import Resolution, group_key, is_pod, is_reserved
 from dra_operator.logfields import note
 from dra_operator.metrics import OVERDUE_DUTIES
 from dra_operator.model import Pod, PodGroup, ResourceClaim, ResourceClaimTemplate
@@ -19,7 +19,6 @@ from dra_operator.model import Pod, PodGroup, ResourceClaim, ResourceClaimTempla
 from .claimrelease import claims_of_ended_pod
 from .claims import wants_claims
 from .commit import CLAIM, POD
-from .consumers import is_pod
 from .names import holds_our_allocation, pod_owner
 
 if TYPE_CHECKING:

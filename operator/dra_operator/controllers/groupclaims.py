@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from dra_operator.cluster import claim_name
+from dra_operator.cluster import claim_name, is_for_group
 from dra_operator.errors import ApiNotFound
 from dra_operator.logfields import note
 from dra_operator.model import PodGroup, ResourceClaim, ResourceClaimTemplate
@@ -91,8 +91,7 @@ class GroupClaimGenerator:
         if name is None:
             return entry.name in recorded
         claim = self._cluster.claims.get(f"{group.metadata.namespace}/{name}")
-        owner = claim.metadata.controller if claim is not None else None
-        return owner is not None and owner.uid == group.uid
+        return claim is not None and is_for_group(group, claim)
 
     def _add_all(self, groups: Iterable[PodGroup]) -> None:
         for group in groups:

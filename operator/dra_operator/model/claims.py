@@ -17,6 +17,11 @@ POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
 """Annotation of generated claims: the name of the pod's entry (cp C-22)."""
 
 
+def base_request(reference: str) -> str:
+    """The request that a reference names: `gpu` of `gpu`, and of the sub-request `gpu/big` (alloc W-8)."""
+    return reference.partition("/")[0]
+
+
 class DeviceToleration(Value, frozen=True):
     """A toleration of device taints (alloc T-3)."""
 
@@ -136,6 +141,15 @@ class DeviceAllocationResult(Value, frozen=True):
 
     results: tuple[DeviceRequestAllocationResult, ...] = ()
     config: tuple[DeviceAllocationConfiguration, ...] = ()
+
+    def config_for(self, result: DeviceRequestAllocationResult) -> tuple[DeviceAllocationConfiguration, ...]:
+        """The entries that are for the device of a result, in order: a later one may override what an earlier one sets (alloc W-9)."""
+        names = {result.request, base_request(result.request)}
+        return tuple(
+            entry
+            for entry in self.config
+            if entry.opaque is not None and (not entry.requests or not names.isdisjoint(entry.requests))
+        )
 
 
 class AllocationResult(Value, frozen=True):

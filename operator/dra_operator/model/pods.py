@@ -232,9 +232,18 @@ class PodSpec(Value, frozen=True):
     scheduling_group: PodSchedulingGroup | None = None
 
 
-class PodExtendedResourceClaimStatus(Value, frozen=True):
-    """The special claim behind a pod's extended resources (cp S-95)."""
+class ContainerExtendedResourceRequest(Value, frozen=True):
+    """Which request of the special claim stands for an extended resource of a container (alloc V-11)."""
 
+    container_name: str = ""
+    resource_name: str = ""
+    request_name: str = ""
+
+
+class PodExtendedResourceClaimStatus(Value, frozen=True):
+    """The special claim behind a pod's extended resources (cp S-95, alloc W-11)."""
+
+    request_mappings: tuple[ContainerExtendedResourceRequest, ...] = ()
     resource_claim_name: str = ""
 
 

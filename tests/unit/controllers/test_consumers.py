@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
-from dra_operator.cluster import Cluster, Resolution, is_for_pod, is_reserved
-from dra_operator.controllers.consumers import (
-    consumer_for,
-    consumer_of,
+from dra_operator.cluster import (
+    Cluster,
+    Resolution,
     group_consumer,
-    own_uids,
+    is_for_pod,
+    is_reserved,
     pod_consumer,
 )
+from dra_operator.controllers.consumers import consumer_for, consumer_of, own_uids
 from dra_operator.errors import ApiConflict
 from dra_operator.model import Pod, PodGroup, ResourceClaim, ResourceClaimConsumerReference, from_object
 
