@@ -45,7 +45,7 @@ type: setup ## mypy, strict
 test: lint type ## lint, types, layers, unit, properties, conformance (own cases), scenarios, contract on the embedded server
 	$(BIN)/pytest tests/unit tests/properties tests/conformance tests/scenarios tests/contract tests/bench tests/docs
 
-conformance: setup ## cases as data: allocator, CEL, quantities: make conformance CASES="FILE.jsonl[.gz] …"
+conformance: setup ## cases as data, of all kinds: make conformance CASES="FILE.jsonl[.gz] …"
 	$(BIN)/python -m tests.conformance $(CASES)
 
 oracle: setup ## random CEL expressions, our engine against upstream's own code (built once): ORACLE="--count=200000 --seed=1"

@@ -1,7 +1,7 @@
-"""`python -m tests.conformance FILE.jsonl[.gz] …`: cases as data, answered in upstream 0.37's way: of the allocator, CEL, quantities.
+"""`python -m tests.conformance FILE.jsonl[.gz] …`: cases as data, of all kinds, answered in upstream 0.37's way.
 
-A line for each failing case; at the end what skipped cases need, and `N passed, M failed, K skipped`. Exit status 1 on
-failures or when nothing ran.
+A line for each failing case, such as one of the allocator that takes more search steps than upstream took; at the end what skipped cases
+need, search steps beside upstream's, looks at devices, and `N passed, M failed, K skipped`. Exit status 1 on failures or when nothing ran.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from .lines import Judge
-from .problems import UnknownCase, read_lines
+from .problems import read_lines
 
 
 @click.command(help=__doc__)
@@ -30,10 +30,7 @@ def main(files: tuple[Path, ...], max_steps: int | None) -> None:
     judge = Judge(click.echo, max_steps)
     for path in files:
         for name, raw in read_lines(path):
-            try:
-                judge.take(name, raw)
-            except UnknownCase as error:
-                raise click.ClickException(f"{path}: {error}") from error
+            judge.take(name, raw)
     for line in judge.tally.lines():
         click.echo(line)
     sys.exit(1 if judge.tally.failed or not judge.tally.passed else 0)

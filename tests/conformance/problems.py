@@ -9,7 +9,8 @@ from __future__ import annotations
 import gzip
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -20,13 +21,19 @@ from dra_operator.quantity import Quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 Json = dict[str, Any]
 
 
+OWN: Final = Path(__file__).parent / "cases"
+"""The project's own cases."""
+
+FOLLOWED: Final = ("incubating", "experimental")
+"""The copies of upstream's allocator whose answers ours gives, the one that 1.37 runs by default first (alloc G-3)."""
+
+
 class UnknownCase(ValueError):
-    """A line that is no case for the allocator."""
+    """A line that is a case of no kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +82,7 @@ class Case:
     Attributes:
         required: gates that the case says it needs; None when it does not say.
         expected_product: what the product answers where its scopes of errors differ from upstream's.
-        steps: search steps that upstream took for its answer, which is how far it must be possible to follow; 0 if unknown.
+        steps: search steps that upstream took, of the copy that ours follows (alloc G-3, oracle 7 no. 12); None if unknown.
     """
 
     id: str
@@ -84,7 +91,7 @@ class Case:
     required: tuple[str, ...] | None = None
     expected_product: Expected | None = None
     note: str = field(default="", compare=False)
-    steps: int = 0
+    steps: int | None = None
 
 
 def read_lines(path: Path) -> Iterator[tuple[str, Json]]:
@@ -102,14 +109,10 @@ def read_lines(path: Path) -> Iterator[tuple[str, Json]]:
                 yield f"{path.name}:{number}", json.loads(line)
 
 
-def read_cases(path: Path) -> Iterator[Case]:
-    """All cases of a file.
-
-    Raises:
-        UnknownCase: a line is something else.
-    """
-    for name, raw in read_lines(path):
-        yield decode_case(raw, name)
+def own_lines() -> Iterator[tuple[str, Json]]:
+    """The lines of the project's own cases, of all kinds."""
+    for path in sorted(OWN.glob("*.jsonl")):
+        yield from read_lines(path)
 
 
 def decode_case(raw: Json, name: str) -> Case:
@@ -119,9 +122,10 @@ def decode_case(raw: Json, name: str) -> Case:
         UnknownCase: it is none.
     """
     if "known" in raw:
-        return Case(f"hard/{name}", _problem(raw["problem"]), _hard(raw))
+        steps = _steps(raw["upstream"])
+        return Case(f"hard/{name}", _problem(raw["problem"]), _hard(raw), steps=steps)
     if "result" in raw and "problem" in raw:
-        steps = raw["result"].get("allocateOneInvocations") or 0
+        steps = _steps(raw["result"])
         return Case(raw.get("id", name), _problem(raw["problem"]), _recorded(raw["result"]), steps=steps)
     if "expect" in raw and "claims" in raw:
         product = raw.get("expectProduct")
@@ -132,8 +136,28 @@ def decode_case(raw: Json, name: str) -> Case:
             required=tuple(raw.get("requiredFeatures") or ()),
             expected_product=_table(product) if product else None,
             note=raw.get("note", ""),
+            steps=_table_steps(raw),
         )
-    raise UnknownCase(f"{name}: not a case for the allocator (fields: {', '.join(sorted(raw))})")
+    raise UnknownCase(f"{name}: a case of no kind (fields: {', '.join(sorted(raw))})")
+
+
+def _steps(answer: Json) -> int | None:
+    """What upstream counted for an answer of its own; a panic loses the count, and the stable copy counts otherwise (oracle 7 no. 12)."""
+    if answer.get("outcome") == "panic" or answer.get("channel") == "stable":
+        return None
+    steps: int | None = answer.get("allocateOneInvocations")
+    return steps
+
+
+def _table_steps(raw: Json) -> int | None:
+    """What the table demands of the copy that ours follows, or what that copy took; None where the case tells neither."""
+    copies = [name for name in FOLLOWED if name in raw.get("supportedChannels", FOLLOWED)]
+    expect = raw["expect"]
+    if not copies:
+        return None
+    by_channel = expect.get("allocateOneInvocationsByChannel") or {}
+    demanded = by_channel.get(copies[0], expect.get("allocateOneInvocations"))
+    return demanded if demanded is not None else _steps(raw.get("actual", {}).get(copies[0], {}))
 
 
 def _problem(raw: Json) -> Problem:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dra_operator.allocator import Allocator, Inputs, Options, SliceList, Why
 from dra_operator.errors import DraError, FeatureUnsupported, NodeFailure, NoSolution, SearchLimitReached
@@ -57,6 +57,7 @@ class Answer:
     error: str = ""
     per_node: bool = False
     steps: int = 0
+    looks: int = 0
     needs: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
@@ -65,25 +66,39 @@ class Answer:
         return self.outcome + (f" ({self.error}; perNode={self.per_node})" if self.error else "")
 
 
+class Work(NamedTuple):
+    """What an answer took: our search steps and looks at devices, and upstream's steps."""
+
+    steps: int = 0
+    looks: int = 0
+    upstream: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Passed, if both are empty; skipped, if it needs something."""
+    """Passed, if both are empty; skipped, if it needs something. `work` is known where upstream's steps are, and does not make two verdicts differ."""
 
     difference: str = ""
     needs: frozenset[str] = frozenset()
+    work: Work | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of a run."""
+    """Counts of a run; `work` sums up the cases whose steps are compared."""
 
     passed: int = 0
     failed: int = 0
     skipped: int = 0
     needs: set[str] = field(default_factory=set)
+    compared: int = 0
+    work: Work = field(default_factory=Work)
 
     def add(self, name: str, found: Verdict, say: Callable[[str], object]) -> None:
         """Count a case; a line for one that fails."""
+        if found.work is not None and not found.needs:
+            self.compared += 1
+            self.work = Work(*map(sum, zip(self.work, found.work, strict=True)))
         if found.needs:
             self.skipped += 1
             self.needs |= found.needs
@@ -96,7 +111,14 @@ class Tally:
     def lines(self) -> list[str]:
         """The end of the report."""
         needed = [f"skipped cases need: {', '.join(sorted(self.needs))}"] if self.needs else []
-        return [*needed, f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"]
+        taken = (
+            [
+                f"search steps in {self.compared} cases: {self.work.steps}, upstream's {self.work.upstream}; looks at devices: {self.work.looks}"
+            ]
+            if self.compared
+            else []
+        )
+        return [*needed, *taken, f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"]
 
 
 def ask(problem: Problem, compiler: SelectorCompiler, options: Options) -> Answer:
@@ -124,7 +146,7 @@ def ask(problem: Problem, compiler: SelectorCompiler, options: Options) -> Answe
         except DraError as error:
             outcome = {"outcome": "error", "error": str(error), "per_node": isinstance(error, NodeFailure)}
         break
-    return Answer(steps=allocator.steps, needs=frozenset(listener.gates), **outcome)
+    return Answer(steps=allocator.steps, looks=allocator.looks, needs=frozenset(listener.gates), **outcome)
 
 
 def options_for(problem: Problem, max_steps: int | None = None) -> Options:
@@ -160,12 +182,22 @@ def verdict(case: Case, compiler: SelectorCompiler, max_steps: int | None = None
     answer = ask(case.problem, compiler, options_for(case.problem, max_steps or _limit(case)))
     if case.problem.fingerprint() != before:
         return Verdict("the allocator changed its inputs")
-    return Verdict("" if answer.needs else difference(case.expected, answer), answer.needs)
+    work = Work(answer.steps, answer.looks, case.steps) if case.steps is not None else None
+    if answer.needs:
+        return Verdict(needs=answer.needs)
+    return Verdict(difference(case.expected, answer) or _step_difference(work), work=work)
 
 
 def _limit(case: Case) -> int:
     """The product's limit, or what upstream, which has none, needed for its answer."""
-    return max(Options().max_steps or 0, case.steps)
+    return max(Options().max_steps or 0, case.steps or 0)
+
+
+def _step_difference(work: Work | None) -> str:
+    """No search may take more steps than upstream's."""
+    if work is None or work.steps <= work.upstream:
+        return ""
+    return f"right, but after {work.steps} search steps, upstream takes {work.upstream}"
 
 
 def difference(expected: Expected, answer: Answer) -> str:

@@ -1,8 +1,7 @@
-"""Own cases as data: each as upstream 0.37 answers it, and as the product does."""
+"""Own cases as data: each as upstream 0.37 answers it; those of the allocator as the product does, too."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,14 +10,18 @@ from dra_operator.allocator import Options
 from dra_operator.cel import default_compiler
 from dra_operator.model import AllocationResult, from_object
 
-from .problems import Case, Expected, UnknownCase, decode_case, read_cases
+from .lines import Judge
+from .problems import Case, Expected, UnknownCase, decode_case, own_lines
 from .running import Answer, Verdict, ask, difference, run, verdict
 
 if TYPE_CHECKING:
     from dra_operator.cel.interface import SelectorCompiler
 
-FOLDER = Path(__file__).parent / "cases"
-CASES = [case for path in sorted(FOLDER.glob("*.jsonl")) for case in read_cases(path)]
+    from .problems import Json
+
+LINES = [raw for _, raw in own_lines()]
+CASES = [decode_case(raw, raw["id"]) for raw in LINES if "claims" in raw]
+OTHERS = [raw for raw in LINES if "claims" not in raw]
 
 RAW = {
     "id": "one",
@@ -47,8 +50,16 @@ def test_the_products_answer(case: Case, compiler: SelectorCompiler) -> None:
     assert case.problem.fingerprint() == before
 
 
+@pytest.mark.parametrize("raw", OTHERS, ids=lambda raw: raw["id"])
+def test_upstreams_answer_about_something_else(raw: Json) -> None:
+    told: list[str] = []
+    judge = Judge(told.append)
+    judge.take(raw["id"], raw)
+    assert (told, judge.tally.passed) == ([], 1)
+
+
 def test_every_case_says_which_rule_it_tells() -> None:
-    assert [case.id for case in CASES if not ("alloc " in case.note or "oracle " in case.note)] == []
+    assert [raw["id"] for raw in LINES if not ("alloc " in raw["note"] or "oracle " in raw["note"])] == []
 
 
 # --- the runner itself
@@ -96,6 +107,66 @@ def test_a_wrong_answer_fails_with_a_line(compiler: SelectorCompiler) -> None:
     assert (tally.failed, lines) == (1, ['FAIL one: expected none, got results [{"devices": {}}]'])
 
 
+def test_more_steps_than_upstream_takes_are_a_failure(compiler: SelectorCompiler) -> None:
+    """A right answer all the same (alloc I-7); fewer are welcome."""
+
+    def lines(steps: int) -> list[str]:
+        told: list[str] = []
+        answer = {"outcome": "results", "results": [{"devices": {}}], "allocateOneInvocations": steps}
+        ours = decode_case({"problem": RAW, "result": answer}, "x")
+        return [*told, *run([ours], compiler, told.append).lines(), *told]
+
+    counted = "search steps in 1 cases: 2, upstream's {}; looks at devices: 0"
+    assert lines(2) == [counted.format(2), "1 passed, 0 failed, 0 skipped"]
+    assert lines(3) == [counted.format(3), "1 passed, 0 failed, 0 skipped"]
+    wrong = "FAIL x: right, but after 2 search steps, upstream takes 1"
+    assert lines(1) == [counted.format(1), "0 passed, 1 failed, 0 skipped", wrong]
+
+
+@pytest.mark.parametrize(
+    ("told", "steps"),
+    [
+        ({"expect": {"allocateOneInvocations": 16}}, 16),
+        ({"expect": {"allocateOneInvocations": 16, "allocateOneInvocationsByChannel": {"stable": 65}}}, 16),
+        ({"expect": {"allocateOneInvocationsByChannel": {"incubating": 12, "stable": 14}}}, 12),
+        ({"expect": {"allocateOneInvocationsByChannel": {"stable": 14}}}, None),
+        (
+            {
+                "actual": {
+                    "incubating": {"allocateOneInvocations": 7},
+                    "stable": {"allocateOneInvocations": 9},
+                }
+            },
+            7,
+        ),
+        (
+            {
+                "supportedChannels": ["experimental"],
+                "actual": {
+                    "incubating": {"outcome": "unsupported"},
+                    "experimental": {"allocateOneInvocations": 8},
+                },
+            },
+            8,
+        ),
+        ({"supportedChannels": ["stable"], "actual": {"stable": {"allocateOneInvocations": 9}}}, None),
+        ({}, None),
+    ],
+)
+def test_steps_are_those_of_the_copy_that_ours_follows(told: Json, steps: int | None) -> None:
+    """Oracle 7 no. 12: counts of stable differ."""
+    raw = {**RAW, **told, "expect": {"outcome": "none", **told.get("expect", {})}}
+    assert decode_case(raw, "x").steps == steps
+
+
+def test_steps_of_a_panic_or_of_the_stable_copy_do_not_count() -> None:
+    answer = {"outcome": "none", "allocateOneInvocations": 0}
+    for lost in ({"outcome": "panic"}, {"channel": "stable"}):
+        assert decode_case({"problem": RAW, "result": {**answer, **lost}}, "x").steps is None
+    hard = {"problem": RAW, "known": {"outcome": "none"}, "upstream": {"allocateOneInvocations": 5}}
+    assert decode_case(hard, "x").steps == 5
+
+
 def test_error_texts_and_scope_are_compared() -> None:
     expected = Expected(frozenset({"error"}), error_contains=("word",), per_node=True)
     assert difference(expected, Answer("error", error="a word", per_node=True)) == ""
@@ -123,5 +194,5 @@ def test_unordered_results_are_a_bag_and_admit_no_config() -> None:
 
 
 def test_other_lines_are_no_cases() -> None:
-    with pytest.raises(UnknownCase, match="expression"):
+    with pytest.raises(UnknownCase, match=r"case of no kind .*expression"):
         decode_case({"expression": "true"}, "x")

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from dra_operator.cel.answers import HINT
 from tests.conformance import cel
 from tests.conformance.__main__ import main
+from tests.conformance.problems import own_lines
 from tests.oracle.ours import Ours
 
 if TYPE_CHECKING:
@@ -160,5 +161,43 @@ def test_what_is_unsupported_is_skipped_by_name(tmp_path: Path) -> None:
     assert told[0].startswith("skipped cases need: CEL: ")
 
 
-def test_a_line_of_no_kind_ends_the_run(tmp_path: Path) -> None:
-    assert judged(tmp_path, {"id": "x"})[0] == 1
+def test_a_line_of_no_kind_fails_and_the_others_are_judged(tmp_path: Path) -> None:
+    status, told = judged(tmp_path, {"id": "x", "one": 1}, case("true", {"outcome": "ok", "match": True}))
+
+    assert (status, told[-1]) == (1, "1 passed, 1 failed, 0 skipped")
+    assert told[0].endswith("a case of no kind (fields: id, one)")
+
+
+def spoiled(value: Any) -> Any:
+    """Another answer of the same form."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, dict):
+        return {**value, "name": "other"}
+    return value[1:] if value and isinstance(value, list) else f"{value} and more"
+
+
+def with_another_answer(raw: dict[str, Any]) -> dict[str, Any]:
+    """An own case as if upstream had said something else."""
+    if "actual" in raw:
+        theirs = raw["actual"]["*"]
+        other: dict[str, Any] = {"pools": []} if theirs.get("pools") or "error" in theirs else {"error": "e"}
+        return {**raw, "actual": {"*": other}}
+    told = [name for name in raw["case"] if name.startswith("expect")]
+    wanted = next(name for name in told if name != "expected" or not raw["case"].get("expectedError"))
+    return {**raw, "case": {**raw["case"], wanted: spoiled(raw["case"][wanted])}}
+
+
+OTHERS = [raw for _, raw in own_lines() if "claims" not in raw]
+
+
+@pytest.mark.parametrize("raw", OTHERS, ids=lambda raw: raw["id"])
+def test_another_answer_than_ours_fails_whatever_the_kind(tmp_path: Path, raw: dict[str, Any]) -> None:
+    assert judged(tmp_path, with_another_answer(raw))[0] == 1
+
+
+def test_what_a_function_of_upstreams_asserts_is_not_compared(tmp_path: Path) -> None:
+    raw = next(raw for raw in OTHERS if "events" in raw.get("case", ()))
+    unknown = {**raw, "case": {**raw["case"], "expectedHandlerEvents": "<func>"}}
+
+    assert judged(tmp_path, unknown)[0] == 0

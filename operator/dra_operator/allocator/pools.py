@@ -192,10 +192,14 @@ def _pool(
     generation, expected = relevant[0].spec.pool.generation, relevant[0].spec.pool.resource_slice_count
     everything = relevant
     if len(relevant) != expected:
-        published = [slice_ for slice_ in source.of_pool(pool_id) if _has_known_groups(slice_, features)]
+        published = source.of_pool(pool_id)
         if any(slice_.spec.pool.generation > generation for slice_ in published):
             return None
-        everything = [slice_ for slice_ in published if slice_.spec.pool.generation == generation]
+        everything = [
+            slice_
+            for slice_ in published
+            if slice_.spec.pool.generation == generation and _has_known_groups(slice_, features)
+        ]
     if len(everything) != expected:
         return Pool(
             pool_id,

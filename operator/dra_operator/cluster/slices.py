@@ -98,7 +98,7 @@ class SliceIndex:
             self._place(new.metadata.name, self._merge(new))
 
     def rule_changed(self, old: DeviceTaintRule | None, new: DeviceTaintRule | None) -> None:
-        """Take over one rule: the slices that it or its former self selects are merged anew (alloc U-6)."""
+        """Take over one rule: the slices that it or its former self selects are merged anew, and stay the same objects if no taint changed (alloc U-6)."""
         subject = new or old
         assert subject is not None
         self._rules.move(_rule_groups(old), _rule_groups(new), subject.metadata.name, new)
@@ -106,7 +106,9 @@ class SliceIndex:
             return  # a new status taints nothing anew, and merging would make readers' caches forget these slices
         affected = {name for rule in (old, new) for name in self._selected(rule)}
         for name in sorted(affected):
-            self._place(name, self._merge(self._published[name]))
+            merged = self._merge(self._published[name])
+            if merged != self._tainted[name]:
+                self._place(name, merged)
 
     def _selected(self, rule: DeviceTaintRule | None) -> Sequence[str]:
         selector = rule.spec.device_selector if rule else None
