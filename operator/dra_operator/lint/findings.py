@@ -55,7 +55,7 @@ CODES: Final[dict[str, Code]] = {
     "UnknownRequest": _error("a constraint, config or result names a request that the claim has not", "name a request, or `request/subrequest`; leave `requests` out for all"),
     "UnknownPodClaim": _error("a container wants a claim that its pod does not list", "name an entry of `spec.resourceClaims`"),
     "CelInvalid": _error("an expression does not compile", ""),
-    "CelTooCostly": _error("an expression may cost more than the API server allows", "loop over less, or compare fewer or shorter values"),
+    "CelTooCostly": _error("an expression may cost more than the API server allows", "the message says what makes it so: mostly a value of unknown length, such as one out of `.?…orValue(…)`, or loops within each other"),
     "AdminAccessNotAllowed": _error("admin access in a namespace without the label for it", "label the namespace `resource.kubernetes.io/admin-access=true`"),
     # what is legal, and wrong all the same
     "NotUtf8": _warning("bytes that are no UTF-8 text: kubectl puts U+FFFD in their place", "save the file as UTF-8"),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ATTRIBUTES: Final = "attributes"
 CAPACITY: Final = "capacity"
-_FULL: Final = 3
+FULL: Final = 3
 """Steps to a value: the map, the domain, the name."""
 
 INDEX: Final = frozenset({"_[_]", "_[?_]"})
@@ -80,7 +80,7 @@ class Facts:
     """All constants that it compares the driver with, whether it insists on one or not."""
 
 
-_Thing = tuple[str, ...]
+Thing = tuple[str, ...]
 """`("device",)`, `("attributes",)`, `("attributes", domain)`, `("attributes", domain, name)`; empty for anything else."""
 
 
@@ -137,30 +137,30 @@ class _Reader:
     def drivers(self) -> tuple[Equality, ...]:
         return tuple(self._drivers)
 
-    def visit(self, node: Node, scope: Mapping[str, _Thing]) -> None:
+    def visit(self, node: Node, scope: Mapping[str, Thing]) -> None:
         self._note(node, scope)
         self._note_drivers(node, scope)
         if isinstance(node, syntax.Bind):
             self.visit(node.value, scope)
-            self.visit(node.body, {**scope, node.variable: self._thing(node.value, scope)})
+            self.visit(node.body, {**scope, node.variable: read_by(node.value, scope)})
         elif isinstance(node, syntax.OptionalMap):
             self.visit(node.operand, scope)
-            self.visit(node.body, {**scope, node.variable: self._thing(node.operand, scope)})
+            self.visit(node.body, {**scope, node.variable: read_by(node.operand, scope)})
         else:
             for child in _children(node):
                 self.visit(child, scope)
 
-    def _note(self, node: Node, scope: Mapping[str, _Thing]) -> None:
-        thing, guarded = self._thing(node, scope), False
+    def _note(self, node: Node, scope: Mapping[str, Thing]) -> None:
+        thing, guarded = read_by(node, scope), False
         spot = node
         if isinstance(node, syntax.Has):
-            thing, guarded = _inside(self._thing(node.operand, scope), node.field), True
+            thing, guarded = _inside(read_by(node.operand, scope), node.field), True
         elif (
             isinstance(node, syntax.Call)
             and node.function == "@in"
             and isinstance(node.args[0], syntax.Literal)
         ):
-            whole = self._thing(node.args[1], scope)
+            whole = read_by(node.args[1], scope)
             thing, guarded, spot = _inside(whole, node.args[0].value), True, node.args[0]
         elif isinstance(node, syntax.Select):
             guarded = node.optional
@@ -169,15 +169,15 @@ class _Reader:
         if len(thing) in {2, 3} and thing[0] in {ATTRIBUTES, CAPACITY}:
             self._add(thing, spot, guarded=guarded)
 
-    def _note_drivers(self, node: Node, scope: Mapping[str, _Thing]) -> None:
+    def _note_drivers(self, node: Node, scope: Mapping[str, Thing]) -> None:
         if not isinstance(node, syntax.Call) or node.function not in {"_==_", "_!=_", "@in"}:
             return
         for one, other in (node.args, node.args[::-1]):
             against = other.items if isinstance(other, syntax.ListLiteral) else (other,)
-            if self._thing(one, scope) == ("driver",):
+            if read_by(one, scope) == ("driver",):
                 self._drivers += [self._equality("driver", item) for item in against if _is_text(item)]
 
-    def _add(self, thing: _Thing, node: Node, *, guarded: bool) -> None:
+    def _add(self, thing: Thing, node: Node, *, guarded: bool) -> None:
         if isinstance(node, syntax.Ident):
             return
         kind, domain, name = (*thing, "")[:3]
@@ -193,28 +193,15 @@ class _Reader:
         start = self._text.find(name, place(at))
         return (start, len(name)) if start >= 0 else (place(at), 1)
 
-    def _thing(self, node: Node, scope: Mapping[str, _Thing]) -> _Thing:
-        if isinstance(node, syntax.Ident):
-            return scope.get(node.name, ("device",) if node.name == "device" else ())
-        if isinstance(node, syntax.Select):
-            return _inside(self._thing(node.operand, scope), node.field)
-        if (
-            isinstance(node, syntax.Call)
-            and node.function in INDEX
-            and isinstance(node.args[1], syntax.Literal)
-        ):
-            return _inside(self._thing(node.args[0], scope), node.args[1].value)
-        return ()
-
     def equality(self, node: Node) -> Iterator[Equality]:
         """The condition, if it compares something of the device with a constant."""
         if not isinstance(node, syntax.Call) or node.function != "_==_":
             return
         for one, other in (node.args, node.args[::-1]):
-            thing = self._thing(one, {})
+            thing = read_by(one, {})
             if not isinstance(other, syntax.Literal):
                 continue
-            if thing == ("driver",) or (len(thing) == _FULL and thing[0] == ATTRIBUTES):
+            if thing == ("driver",) or (len(thing) == FULL and thing[0] == ATTRIBUTES):
                 yield self._equality("/".join(thing[1:]) or "driver", other)
 
     def _equality(self, what: str, constant: syntax.Literal) -> Equality:
@@ -228,9 +215,20 @@ def _is_text(node: Node) -> TypeGuard[syntax.Literal]:
     return isinstance(node, syntax.Literal) and isinstance(node.value, str)
 
 
-def _inside(thing: _Thing, field: object) -> _Thing:
+def read_by(node: Node, scope: Mapping[str, Thing]) -> Thing:
+    """What of the device an expression is, by the variables in scope."""
+    if isinstance(node, syntax.Ident):
+        return scope.get(node.name, ("device",) if node.name == "device" else ())
+    if isinstance(node, syntax.Select):
+        return _inside(read_by(node.operand, scope), node.field)
+    if isinstance(node, syntax.Call) and node.function in INDEX and isinstance(node.args[1], syntax.Literal):
+        return _inside(read_by(node.args[0], scope), node.args[1].value)
+    return ()
+
+
+def _inside(thing: Thing, field: object) -> Thing:
     if not isinstance(field, str):
         return ()
     if thing == ("device",):
         return (field,) if field in {ATTRIBUTES, CAPACITY, "driver"} else ()
-    return (*thing, field) if thing and thing[0] in {ATTRIBUTES, CAPACITY} and len(thing) < _FULL else ()
+    return (*thing, field) if thing and thing[0] in {ATTRIBUTES, CAPACITY} and len(thing) < FULL else ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from dra_operator.cel.costs.estimate import TOO_COMPLEX
 from dra_operator.errors import CelCompileError
 from dra_operator.features import DEFAULT_1_37
 from dra_operator.validation.claims import check_claim, check_template, references
@@ -16,6 +17,7 @@ from dra_operator.validation.podclaims import check_pod_claims
 from dra_operator.validation.slices import check_slice
 from dra_operator.words import akin
 
+from .costly import explained
 from .findings import CODES, REASONS
 from .misplaced import meant_at
 from .objects import steps, written
@@ -70,16 +72,17 @@ def _tell(item: Item, cause: Cause) -> None:
     if isinstance(cause.error, CelCompileError):
         _tell_faults(item, path, cause.error)
         return
-    code, remedy = REASONS[cause.reason], ""
+    code, remedy, part = REASONS[cause.reason], "", None
     if cause.refers and code == "InvalidValue":
         code = "UnknownRequest"
         remedy = _meant(item, path)
     message = cause.message
     if "ownerReferences" in path:
         remedy = CODES["OwnedElsewhere"].remedy
-    if "exceeds cost limit" in message:
+    if TOO_COMPLEX in message:
         code = "CelTooCostly"
-    item.tell(code, path, message, remedy=remedy)
+        remedy, part = explained(str(dig_path(item.obj, path) or ""))
+    item.tell(code, path, message, remedy=remedy, part=part)
 
 
 def _meant(item: Item, path: Path) -> str:

@@ -150,10 +150,17 @@ def expand(checked: Checked) -> Expanded:
     return _Expander(checked).expand(checked.node)
 
 
+def expand_with_origins(checked: Checked) -> tuple[Expanded, dict[Expanded, syntax.Node]]:
+    """The tree, and what its nodes were made of; those that macros add were made of nothing."""
+    origins: dict[Expanded, syntax.Node] = {}
+    return _Expander(checked, origins).expand(checked.node), origins
+
+
 class _Expander:
     """Writes out one expression."""
 
-    def __init__(self, checked: Checked) -> None:
+    def __init__(self, checked: Checked, origins: dict[Expanded, syntax.Node] | None = None) -> None:
+        self._origins = origins
         self._kinds = checked.kinds
         self._calls = checked.calls
         self._rules: dict[type, Callable[[Any], Expanded]] = {
@@ -173,7 +180,10 @@ class _Expander:
         }
 
     def expand(self, node: syntax.Node) -> Expanded:
-        return self._rules[type(node)](node)
+        found = self._rules[type(node)](node)
+        if self._origins is not None:
+            self._origins.setdefault(found, node)
+        return found
 
     def _ident(self, node: syntax.Ident) -> Expanded:
         return self._named(node.name, self._kinds[node])
