@@ -86,7 +86,17 @@ def _is_object(item: Item) -> bool:
         remedy = f"did you mean `{near}`?" if near else f"there are: {', '.join(KINDS)}"
         remedy = _GONE.get(item.kind, remedy)
         item.tell("UnknownVersion", ("kind",), f"{GROUP} has no kind {item.kind}", remedy=remedy)
+    elif item.kind in KINDS and not item.is_dra:
+        _other_group(item)
     return bool(item.raw) and not missing
+
+
+def _other_group(item: Item) -> None:
+    """A kind of ours in what is nearly our group, or in none."""
+    group = item.api_version.rpartition("/")[0]
+    if not group or akin(group, [GROUP]):
+        message = f"{item.api_version} has no kind {item.kind}"
+        item.tell("UnknownVersion", ("apiVersion",), message)
 
 
 _GONE = {

@@ -220,7 +220,8 @@ def pod_specs(obj: Any, path: Path = ()) -> Iterator[tuple[Path, Obj]]:
 
 
 def _speaks_of_claims(spec: Obj) -> bool:
-    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    lists = [spec.get(field) for field in ("containers", "initContainers")]
+    containers = [one for found in lists if isinstance(found, list) for one in found]
     return bool(spec.get("resourceClaims")) or any(dig(one, "resources", "claims") for one in containers)
 
 

@@ -20,6 +20,9 @@ STYLES = {ERROR: "bold red", WARNING: "bold yellow"}
 MOST = 160
 """Characters of a line of a file that are shown. Arbitrary."""
 
+LONGEST = 1000
+"""Characters of a message that are shown; it may hold a value of any length. Arbitrary."""
+
 _JOINERS = frozenset("\u200c\u200d")
 """Parts of words and pictures, though of the category of characters that show nothing."""
 
@@ -36,7 +39,10 @@ def _one(finding: Finding) -> Text:
     result.append(f": {finding.code}")
     about = ": ".join(filter(None, (finding.about, finding.path)))
     result.append(f": {_shown(about)}\n" if about else "\n")
-    result.append(f"  {_shown(finding.message)}\n")
+    message = finding.message
+    if len(message) > LONGEST:
+        message = f"{message[:LONGEST]}… ({len(message):,} characters)"
+    result.append(f"  {_shown(message)}\n")
     if finding.code != UNREADABLE:
         line, start, end = _window(finding)
         number = str(finding.line)

@@ -29,7 +29,10 @@ _END: Final = re.compile(r"^(?:---(?=\s|$)|\.\.\.(?=\s|$))", re.MULTILINE)
 _EMPTY: Final = re.compile(r"(?:\s|#[^\n]*|%[^\n]*)*")
 _TEMPLATE: Final = re.compile(r"\{\{-?\s*[^}\s]")
 _ALIASES: Final = 100_000
-"""Values that one document may become. Aliases of aliases can make a small file a huge object."""
+"""Values that aliases may stand for in one document. Aliases of aliases can make a small file a huge object."""
+
+_DEEPEST: Final = 200
+"""Lists and mappings within each other. Go reads more; no object of Kubernetes has as many, and looking at them takes stack."""
 
 _WHOLE: Final = 10**21
 """From here on Go writes numbers into JSON with an exponent."""
@@ -64,6 +67,20 @@ _resolve("float", r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)", "-+.")
 _resolve("merge", "<<", "<")
 
 
+class _Reanchoring(yaml.composer.Composer, _Loader):
+    """Has an anchor stand a second time, for what follows it, as Go's YAML does; slower than what the other is made of."""
+
+    def __init__(self, stream: str) -> None:
+        _Loader.__init__(self, stream)  # type: ignore[call-arg]
+        yaml.composer.Composer.__init__(self)
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        event = self.peek_event()
+        if not isinstance(event, yaml.AliasEvent) and event.anchor is not None:
+            self.anchors.pop(event.anchor, None)
+        return super().compose_node(parent, index)
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """A part of a file: from (line, column) to (end_line, end_column), all from 0; the end is not part of it."""
@@ -72,6 +89,14 @@ class Span:
     column: int
     end_line: int
     end_column: int
+
+
+class _Unfit(yaml.YAMLError):
+    """A value that no object of JSON can have."""
+
+    def __init__(self, message: str, node: yaml.Node) -> None:
+        super().__init__(message)
+        self.node = node
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,16 +232,28 @@ def _read(file: str, lines: tuple[str, ...], chunk: str, first: int) -> Document
     builder = _Builder(document, chunk, first, shift)
     document.faults += _behind_marker(chunk, first, shift)
     try:
-        node = yaml.compose(_without_directives(chunk), Loader=_Loader)
+        node = _composed(_without_directives(chunk))
         document.value = builder.value(node, ()) if node is not None else None
     except yaml.MarkedYAMLError as error:
         document.faults.append(builder.fault(error, chunk))
     except yaml.reader.ReaderError as error:
         document.faults.append(builder.forbidden(error, chunk))
+    except _Unfit as error:
+        at = builder.start(error.node)
+        document.faults.append(Fault("BadYaml", f"cannot be read: {error}", at, _remedy(chunk)))
     except (yaml.YAMLError, ValueError) as error:
         at = Span(first, 0, first, 1)
         document.faults.append(Fault("BadYaml", f"cannot be read: {error}", at, _remedy(chunk)))
     return document
+
+
+def _composed(chunk: str) -> yaml.Node | None:
+    try:
+        return yaml.compose(chunk, Loader=_Loader)
+    except yaml.composer.ComposerError as error:
+        if "duplicate anchor" not in f"{error.context} {error.problem}":
+            raise
+        return yaml.compose(chunk, Loader=_Reanchoring)
 
 
 def _shift(lines: tuple[str, ...], chunk: str, first: int) -> int:
@@ -259,7 +296,14 @@ class _Builder:
         self._shift = shift
         self._starts = [0, *(found.end() for found in re.finditer("\n", chunk))]
         self._count = 0
+        self._seen: set[int] = set()
         self._open: set[int] = set()
+
+    def start(self, node: yaml.Node) -> Span:
+        """The first line of a node."""
+        span = self.span(node)
+        end = span.end_column if span.end_line == span.line else span.column + 1
+        return Span(span.line, span.column, span.line, end)
 
     def span(self, node: yaml.Node) -> Span:
         (line, column), (end_line, end_column) = self._at(node.start_mark), self._at(node.end_mark)
@@ -298,16 +342,19 @@ class _Builder:
         return Fault("BadYaml", message, span, "remove it, or write it as an escape in double quotes")
 
     def value(self, node: yaml.Node, path: Path, key: Span | None = None) -> Any:
-        self._count += 1
+        self._count += id(node) in self._seen
+        self._seen.add(id(node))
         if id(node) in self._open:
-            raise ValueError("an alias stands within what it is an alias of")
+            raise _Unfit("an alias stands within what it is an alias of", node)
         if self._count > _ALIASES:
-            raise ValueError(f"more than {_ALIASES} values; are there aliases of aliases?")
+            raise _Unfit(f"aliases stand for more than {_ALIASES:,} values", node)
+        if len(self._open) > _DEEPEST:
+            raise _Unfit(f"lists and mappings stand more than {_DEEPEST} deep in each other", node)
         span = self.span(node)
         scalar = isinstance(node, yaml.ScalarNode)
         self._document.places.setdefault(path, Place(span, key or span, scalar))
         if isinstance(node, yaml.ScalarNode):
-            return _scalar(node.tag, node.value)
+            return _scalar(node)
         self._open.add(id(node))
         value = (
             self._mapping(node, path)
@@ -339,8 +386,8 @@ class _Builder:
 
 def _key(node: yaml.Node) -> str:
     if not isinstance(node, yaml.ScalarNode):
-        raise yaml.YAMLError("a key is a list or a mapping")
-    value = _scalar(node.tag, node.value)
+        raise _Unfit("a key is a list or a mapping", node)
+    value = _scalar(node)
     return (
         str(value).lower()
         if isinstance(value, bool)
@@ -348,8 +395,8 @@ def _key(node: yaml.Node) -> str:
     )
 
 
-def _scalar(tag: str, text: str) -> Any:
-    kind = tag.rpartition(":")[2]
+def _scalar(node: yaml.ScalarNode) -> Any:
+    kind, text = node.tag.rpartition(":")[2], node.value
     if kind == "bool":
         return text[:1] in "yYtT" or text.lower() == "on"
     if kind == "null":
@@ -357,15 +404,18 @@ def _scalar(tag: str, text: str) -> Any:
     if kind == "int":
         return _integer(text)
     if kind == "float":
-        return _number(text)
+        return _number(node)
     return text
 
 
-def _number(text: str) -> int | float:
+def _number(node: yaml.ScalarNode) -> int | float:
     """As JSON has it afterwards: `1e3` and `2.0` are whole numbers."""
-    if text[-3:].isalpha():
-        raise yaml.YAMLError(f"{text} is no number of JSON")
-    number = float(text)
+    try:
+        number = float(node.value)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise _Unfit(f"{node.value} is no number of JSON", node)
     return int(number) if number.is_integer() and abs(number) < _WHOLE else number
 
 

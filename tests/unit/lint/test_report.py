@@ -88,3 +88,10 @@ def test_annotations_of_stdin_name_no_file() -> None:
     assert as_github([finding("", 2, 1, file="-")]) == (
         "::error title=CelInvalid%3A Kind made::stdin:7:3: is wrong"
     )
+
+
+def test_a_message_with_a_value_of_any_length_is_cut() -> None:
+    shown = text([finding("", 0, 1, message="x" * 1_000_000)]).plain
+
+    assert len(shown) < 2000
+    assert "(1,000,000 characters)" in shown

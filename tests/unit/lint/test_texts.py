@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dra_operator.lint import look
 from dra_operator.lint.texts import documents, inner
 
 
@@ -184,3 +185,61 @@ def test_directives_move_nothing() -> None:
     (document,) = documents("made.yaml", "%YAML 1.1\n---\na: 1\n")
 
     assert document.places["a",].value.line == 2
+
+
+def test_an_anchor_may_stand_a_second_time_as_kubectl_has_it() -> None:
+    (document,) = documents("made.yaml", "a: &x 1\nb: *x\nc: &x {d: 2}\ne: *x\nf: on\n")
+
+    assert (document.value, document.faults) == (
+        {"a": 1, "b": 1, "c": {"d": 2}, "e": {"d": 2}, "f": True},
+        [],
+    )
+    assert document.places["f",].value.line == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "part"),
+    [
+        ("a: 1\nb: .inf\n", 1, ".inf"),
+        ("a: 1\nb: {c: 1e400}\n", 1, "1e400"),
+        ("a: 1\nb: !!float x\n", 1, "!!float x"),
+        ("a: 1\n? [b]\n: c\n", 1, "[b]"),
+        ("a: 1\nb: &x [*x]\n", 1, "&x [*x]"),
+    ],
+)
+def test_what_no_object_can_hold_is_told_where_it_stands(text: str, line: int, part: str) -> None:
+    (document,) = documents("made.yaml", text)
+
+    (fault,) = document.faults
+    assert fault.span.line == line
+    assert document.lines[line][fault.span.column : fault.span.end_column] == part
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: " + "[" * 250 + "]" * 250,
+        "a: " + "{b: " * 250 + "1" + "}" * 250,
+        "a: " + "[" * 900 + "]" * 900,
+        '{"a":' * 800 + "1" + "}" * 800,
+        "\n".join(" " * n + "a:" for n in range(300)),
+    ],
+)
+def test_what_is_nested_more_deeply_than_any_object_is_told(text: str) -> None:
+    (document,) = documents("made.yaml", text)
+
+    assert document.value is None
+    assert "deep in each other" in document.faults[0].message
+
+
+def test_what_is_nested_as_objects_are_is_looked_at() -> None:
+    text = "apiVersion: v1\nkind: Made\nspec: " + "{a: [" * 90 + "1" + "]}" * 90
+    (document,) = documents("made.yaml", text)
+
+    assert (document.faults, look([document])) == ([], [])
+
+
+def test_a_long_list_without_aliases_is_no_bomb() -> None:
+    (document,) = documents("made.yaml", "a:\n" + "- {b: 1}\n" * 60_000)
+
+    assert len(document.value["a"]) == 60_000
