@@ -40,6 +40,9 @@ _WHOLE: Final = 10**21
 _STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 _ESCAPE: Final = re.compile(r"\\u([dD][89abAB]..)\\u([dD][c-fC-F]..)|\\u[dD][89a-fA-F]..|\\.")
 
+_MARK: Final = re.compile("(\\A|^---[^\\n]*\\n)\ufeff", re.MULTILINE)
+"""Of the order of bytes, where a document begins: files that were joined have several."""
+
 _BREAK: Final = re.compile("[\x85\u2028\u2029]")
 _BREAK_REMEDY: Final = "to YAML, a line ends at U+0085, U+2028 and U+2029 (this one has such), too: remove it, or write it as an escape in double quotes"
 
@@ -145,7 +148,7 @@ class Document:
 
 def documents(file: str, text: str) -> list[Document]:
     """The documents of a file, in their order; those that are empty are left out."""
-    text = text.removeprefix("\ufeff")
+    text = _MARK.sub(r"\1", text)
     lines = _lines(text)
     if text.lstrip()[:1] in {"{", "["}:
         text = _STRING.sub(_as_yaml, text.replace("\t", " "))
