@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from .known import Known
     from .objects import Item
-    from .texts import Path
+    from .places import Path
 
     Candidate = tuple[ResourceSlice, Device]
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dra_operator.cel.parsing.syntax import Node
 
     from .objects import Item
-    from .texts import Path
+    from .places import Path
 
 _VALUES: Final = frozenset({"string", "int", "bool", "version", "value"})
 """Fields that hold the value in a ResourceSlice, and nothing in an expression."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .known import Known
     from .lookups import Lookup
     from .objects import Item
-    from .texts import Path
+    from .places import Path
 
 NAMED = 8
 """Names that a remedy lists."""

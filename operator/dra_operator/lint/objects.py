@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 from dra_operator.validation.objects import Obj, dig
 
 from .findings import CODES, ERROR, WARNING, Finding
-from .texts import Place, Span, inner
+from .places import Place, Span
+from .texts import inner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .texts import Document, Path
+    from .places import Path
+    from .texts import Document
 
 GROUP: Final = "resource.k8s.io"
 KINDS: Final = ("DeviceClass", "DeviceTaintRule", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from .known import Known
     from .objects import Item
-    from .texts import Path
+    from .places import Path
 
 
 def slice_(item: Item, known: Known) -> None:

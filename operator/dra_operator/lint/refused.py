@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dra_operator.validation.objects import Obj
 
     from .objects import Item
-    from .texts import Path
+    from .places import Path
 
 _FOLLOWS: Final = frozenset({"FieldValueRequired", "FieldValueInvalid"})
 """Reasons that something may be missing for, because what is there does not fit and is told already."""

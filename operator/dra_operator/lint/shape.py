@@ -20,7 +20,7 @@ from .objects import GROUP
 
 if TYPE_CHECKING:
     from .objects import Item
-    from .texts import Path
+    from .places import Path
 
 VERSIONS: Final = {
     "DeviceClass": ("v1", "v1beta2", "v1beta1"),

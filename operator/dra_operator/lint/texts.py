@@ -8,23 +8,19 @@ has it: `on`, `no` and `y` are booleans, dates are strings.
 from __future__ import annotations
 
 import json
-import math
 import re
-from bisect import bisect_right
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
 from .findings import UNREADABLE
+from .places import Path, Places, Span, part_of
+from .scalars import MERGE, Unfit, composed, key_of, scalar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Step = str | int
-Path = tuple[Step, ...]
-
-_BASE: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _END: Final = re.compile(r"^(?:---(?=\s|$)|\.\.\.(?=\s|$))", re.MULTILINE)
 _EMPTY: Final = re.compile(r"(?:\s|#[^\n]*|%[^\n]*)*")
 _TEMPLATE: Final = re.compile(r"\{\{-?\s*[^}\s]")
@@ -33,9 +29,6 @@ _ALIASES: Final = 100_000
 
 _DEEPEST: Final = 200
 """Lists and mappings within each other. Go reads more; no object of Kubernetes has as many, and looking at them takes stack."""
-
-_WHOLE: Final = 10**21
-"""From here on Go writes numbers into JSON with an exponent."""
 
 _STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 _ESCAPE: Final = re.compile(r"\\u([dD][89abAB]..)\\u([dD][c-fC-F]..)|\\u[dD][89a-fA-F]..|\\.")
@@ -47,74 +40,6 @@ _BREAK: Final = re.compile("[\x85\u2028\u2029]")
 _BREAK_REMEDY: Final = "to YAML, a line ends at U+0085, U+2028 and U+2029 (this one has such), too: remove it, or write it as an escape in double quotes"
 
 TEMPLATE_REMEDY: Final = "this looks like a template: lint what `helm template` makes of it"
-
-
-class _Loader(_BASE):  # type: ignore[misc,valid-type]
-    """Resolves plain scalars as Go's YAML does."""
-
-    yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {}
-
-
-def _resolve(tag: str, pattern: str, first: str) -> None:
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(rf"(?:{pattern})\Z"), list(first))
-
-
-_resolve(
-    "bool", "y|Y|yes|Yes|YES|n|N|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF", "yYnNtTfFoO"
-)
-_resolve("null", "~|null|Null|NULL", "~nN")
-_Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"\Z"), [""])
-_resolve("int", r"[-+]?(?:0[xX][0-9a-fA-F_]+|0[oO]?[0-7_]+|0[bB][01_]+|0|[1-9][0-9_]*)", "-+0123456789")
-_resolve("float", r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", "-+.0123456789")
-_resolve("float", r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)", "-+.")
-_resolve("merge", "<<", "<")
-
-
-class _Reanchoring(yaml.composer.Composer, _Loader):
-    """Has an anchor stand a second time, for what follows it, as Go's YAML does; slower than what the other is made of."""
-
-    def __init__(self, stream: str) -> None:
-        _Loader.__init__(self, stream)  # type: ignore[call-arg]
-        yaml.composer.Composer.__init__(self)
-
-    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        event = self.peek_event()
-        if not isinstance(event, yaml.AliasEvent) and event.anchor is not None:
-            self.anchors.pop(event.anchor, None)
-        return super().compose_node(parent, index)
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A part of a file: from (line, column) to (end_line, end_column), all from 0; the end is not part of it."""
-
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-
-
-class _Unfit(yaml.YAMLError):
-    """A value that no object of JSON can have."""
-
-    def __init__(self, message: str, node: yaml.Node) -> None:
-        super().__init__(message)
-        self.node = node
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a value stands, and its key.
-
-    Attributes:
-        value: of the value.
-        key: of its key; of the value itself for items of lists.
-        scalar: whether the value is one.
-    """
-
-    value: Span
-    key: Span
-    scalar: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +67,7 @@ class Document:
     file: str
     lines: tuple[str, ...]
     value: Any = None
-    places: dict[Path, Place] = field(default_factory=dict)
+    places: Places = field(default_factory=Places)
     faults: list[Fault] = field(default_factory=list)
 
 
@@ -230,33 +155,25 @@ def _ends(chunk: str) -> list[int]:
 
 
 def _read(file: str, lines: tuple[str, ...], chunk: str, first: int) -> Document:
-    document = Document(file, lines)
     shift = _shift(lines, chunk, first)
-    builder = _Builder(document, chunk, first, shift)
+    document = Document(file, lines, places=Places(chunk, first, shift))
+    builder = _Builder(document)
     document.faults += _behind_marker(chunk, first, shift)
     try:
-        node = _composed(_without_directives(chunk))
-        document.value = builder.value(node, ()) if node is not None else None
+        root = composed(_without_directives(chunk))
+        document.value = builder.value(root) if root is not None else None
+        document.places.root = root
     except yaml.MarkedYAMLError as error:
         document.faults.append(builder.fault(error, chunk))
     except yaml.reader.ReaderError as error:
         document.faults.append(builder.forbidden(error, chunk))
-    except _Unfit as error:
-        at = builder.start(error.node)
+    except Unfit as error:
+        at = document.places.start(error.node)
         document.faults.append(Fault("BadYaml", f"cannot be read: {error}", at, _remedy(chunk)))
     except (yaml.YAMLError, ValueError) as error:
         at = Span(first, 0, first, 1)
         document.faults.append(Fault("BadYaml", f"cannot be read: {error}", at, _remedy(chunk)))
     return document
-
-
-def _composed(chunk: str) -> yaml.Node | None:
-    try:
-        return yaml.compose(chunk, Loader=_Loader)
-    except yaml.composer.ComposerError as error:
-        if "duplicate anchor" not in f"{error.context} {error.problem}":
-            raise
-        return yaml.compose(chunk, Loader=_Reanchoring)
 
 
 def _shift(lines: tuple[str, ...], chunk: str, first: int) -> int:
@@ -291,36 +208,18 @@ def _remedy(chunk: str) -> str:
 
 
 class _Builder:
-    """Makes values out of nodes, and notes their places."""
+    """Makes values out of nodes."""
 
-    def __init__(self, document: Document, chunk: str, first: int, shift: int) -> None:
+    def __init__(self, document: Document) -> None:
         self._document = document
-        self._first = first
-        self._shift = shift
-        self._starts = [0, *(found.end() for found in re.finditer("\n", chunk))]
+        self._places = document.places
         self._count = 0
         self._seen: set[int] = set()
         self._open: set[int] = set()
 
-    def start(self, node: yaml.Node) -> Span:
-        """The first line of a node."""
-        span = self.span(node)
-        end = span.end_column if span.end_line == span.line else span.column + 1
-        return Span(span.line, span.column, span.line, end)
-
-    def span(self, node: yaml.Node) -> Span:
-        (line, column), (end_line, end_column) = self._at(node.start_mark), self._at(node.end_mark)
-        return Span(line, column, end_line, end_column)
-
-    def _at(self, mark: yaml.Mark) -> tuple[int, int]:
-        """By its character alone: to YAML, lines end at more than line feeds."""
-        line = bisect_right(self._starts, mark.index) - 1
-        column = mark.index - self._starts[line]
-        return self._first + line, column + (0 if line else self._shift)
-
     def fault(self, error: yaml.MarkedYAMLError, chunk: str) -> Fault:
         mark = error.problem_mark or error.context_mark
-        line, column = self._at(mark) if mark is not None else (self._first, 0)
+        line, column = self._places.at(mark) if mark is not None else self._places.moved(0, 0)
         what = ", ".join(filter(None, (error.context, error.problem)))
         remedy = _BREAK_REMEDY if self._has_breaks(line) else _remedy(chunk)
         return Fault("BadYaml", f"cannot be read: {what}", Span(line, column, line, column + 1), remedy)
@@ -332,105 +231,51 @@ class _Builder:
     def forbidden(self, error: yaml.reader.ReaderError, chunk: str) -> Fault:
         """A character that no YAML may have."""
         before = chunk.encode()[: error.position].decode(errors="ignore")
-        line, column = before.count("\n"), len(before) - (before.rfind("\n") + 1)
-        span = Span(
-            self._first + line,
-            column + (0 if line else self._shift),
-            self._first + line,
-            column + 1 + (0 if line else self._shift),
-        )
+        line, column = self._places.moved(before.count("\n"), len(before) - (before.rfind("\n") + 1))
+        span = Span(line, column, line, column + 1)
         message = (
             f"cannot be read: there is a character #x{ord(chunk[len(before)]):04x}, which YAML does not allow"
         )
         return Fault("BadYaml", message, span, "remove it, or write it as an escape in double quotes")
 
-    def value(self, node: yaml.Node, path: Path, key: Span | None = None) -> Any:
+    def value(self, node: yaml.Node) -> Any:
         self._count += id(node) in self._seen
         self._seen.add(id(node))
         if id(node) in self._open:
-            raise _Unfit("an alias stands within what it is an alias of", node)
+            raise Unfit("an alias stands within what it is an alias of", node)
         if self._count > _ALIASES:
-            raise _Unfit(f"aliases stand for more than {_ALIASES:,} values", node)
+            raise Unfit(f"aliases stand for more than {_ALIASES:,} values", node)
         if len(self._open) > _DEEPEST:
-            raise _Unfit(f"lists and mappings stand more than {_DEEPEST} deep in each other", node)
-        span = self.span(node)
-        scalar = isinstance(node, yaml.ScalarNode)
-        self._document.places.setdefault(path, Place(span, key or span, scalar))
+            raise Unfit(f"lists and mappings stand more than {_DEEPEST} deep in each other", node)
         if isinstance(node, yaml.ScalarNode):
-            return _scalar(node)
+            return scalar(node)
         self._open.add(id(node))
         value = (
-            self._mapping(node, path)
+            self._mapping(node)
             if isinstance(node, yaml.MappingNode)
-            else [self.value(item, (*path, number)) for number, item in enumerate(node.value)]
+            else [self.value(item) for item in node.value]
         )
         self._open.discard(id(node))
         return value
 
-    def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
+    def _mapping(self, node: yaml.MappingNode) -> dict[str, Any]:
         found: dict[str, Any] = {}
         merged: list[yaml.Node] = []
         for key, item in node.value:
-            if key.tag == "tag:yaml.org,2002:merge":
+            if key.tag == MERGE:
                 merged += item.value if isinstance(item, yaml.SequenceNode) else [item]
                 continue
-            name = _key(key)
-            at = self.span(key)
+            name = key_of(key)
             if name in found:
                 message = f"key {name!r} stands here a second time"
+                at = self._places.span(key)
                 self._document.faults.append(Fault("DuplicateKey", message, at, "keep one of them"))
-            found[name] = self.value(item, (*path, name), at)
+            found[name] = self.value(item)
         for other in merged:
             if isinstance(other, yaml.MappingNode) and id(other) not in self._open:
-                for name, value in self._mapping(other, path).items():
+                for name, value in self._mapping(other).items():
                     found.setdefault(name, value)
         return found
-
-
-def _key(node: yaml.Node) -> str:
-    if not isinstance(node, yaml.ScalarNode):
-        raise _Unfit("a key is a list or a mapping", node)
-    value = _scalar(node)
-    return (
-        str(value).lower()
-        if isinstance(value, bool)
-        else str(node.value if isinstance(value, float) else value)
-    )
-
-
-def _scalar(node: yaml.ScalarNode) -> Any:
-    kind, text = node.tag.rpartition(":")[2], node.value
-    if kind == "bool":
-        return text[:1] in "yYtT" or text.lower() == "on"
-    if kind == "null":
-        return None
-    if kind == "int":
-        return _integer(text)
-    if kind == "float":
-        return _number(node)
-    return text
-
-
-def _number(node: yaml.ScalarNode) -> int | float:
-    """As JSON has it afterwards: `1e3` and `2.0` are whole numbers."""
-    try:
-        number = float(node.value)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise _Unfit(f"{node.value} is no number of JSON", node)
-    return int(number) if number.is_integer() and abs(number) < _WHOLE else number
-
-
-def _integer(text: str) -> int | float | str:
-    """Base by prefix; a leading zero is octal, as it is to Go. What has no digits is text, what has too many is a float, or text."""
-    sign, digits = (-1 if text.startswith("-") else 1), text.lstrip("+-").replace("_", "")
-    octal = len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()
-    try:
-        return sign * (int(digits, 8) if octal else int(digits, 0))
-    except ValueError:
-        number = float(digits) if digits.isdigit() else math.inf
-        return text if math.isinf(number) else sign * number
 
 
 def inner(document: Document, path: Path, value: str, start: int, length: int) -> Span | None:
@@ -444,43 +289,4 @@ def inner(document: Document, path: Path, value: str, start: int, length: int) -
         length: of the part, in characters; it ends with its line at the latest.
     """
     place = document.places.get(path)
-    if place is None or not place.scalar:
-        return None
-    spots = _spots(document.lines, place.value, value[: start + length + 1])
-    if start >= len(spots):
-        line, column = spots[-1] if spots else (place.value.line, place.value.column)
-        return Span(line, column + 1, line, column + 2)
-    line, column = spots[start]
-    last = next((spot for spot in reversed(spots[start : start + length]) if spot[0] == line), (line, column))
-    return Span(line, column, line, max(column, last[1]) + 1)
-
-
-def _spots(lines: tuple[str, ...], span: Span, value: str) -> list[tuple[int, int]]:
-    """The place of each character of a scalar's value: found one after the other in its text, past indentation, quotes, escapes."""
-    line, column = span.line, span.column
-    if line < len(lines) and lines[line][column : column + 1] in {"|", ">"}:
-        line, column = line + 1, 0
-    spots = []
-    for character in value:
-        if character.isspace():
-            spots.append((line, column))
-            if character == "\n" or line >= len(lines):
-                continue
-            column += lines[line][column : column + 1] == character
-            continue
-        found = _next(lines, span, (line, column), character)
-        if found is None:
-            break
-        spots.append(found)
-        line, column = found[0], found[1] + 1
-    return spots
-
-
-def _next(lines: tuple[str, ...], span: Span, at: tuple[int, int], character: str) -> tuple[int, int] | None:
-    line, column = at
-    while line < len(lines) and line <= span.end_line:
-        found = lines[line].find(character, column)
-        if found >= 0:
-            return line, found
-        line, column = line + 1, 0
-    return None
+    return None if place is None else part_of(document.lines, place, value, start, length)

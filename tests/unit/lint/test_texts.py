@@ -243,3 +243,27 @@ def test_a_long_list_without_aliases_is_no_bomb() -> None:
     (document,) = documents("made.yaml", "a:\n" + "- {b: 1}\n" * 60_000)
 
     assert len(document.value["a"]) == 60_000
+
+
+def test_what_is_merged_stands_where_it_is_written() -> None:
+    text = "a: &a {x: 1, y: 2}\nb: &b {x: 3, z: 4}\nc:\n  <<: [*a, *b]\n  y: 5\nd: &d\n  <<: *d\n  x: 6\n"
+    (document,) = documents("made.yaml", text.replace("y:", "w:"))
+
+    assert document.value["c"] == {"w": 5, "x": 1, "z": 4}
+    lines = {name: document.places["c", name].value.line for name in "wxz"}
+    assert lines == {"w": 4, "x": 0, "z": 1}
+    assert (document.value["d"], document.places["d", "x"].value.line) == ({"x": 6}, 7)
+
+
+def test_a_key_that_stands_twice_has_the_place_of_the_value_that_counts() -> None:
+    (document,) = documents("made.yaml", "a: 1\nb: 2\na: 3\n")
+
+    assert (document.value["a"], document.places["a",].value.line) == (3, 2)
+
+
+@pytest.mark.parametrize("path", [("a", "b"), ("a", 2), ("a", 0, "c"), ("b",), (0,), ("a", "0")])
+def test_what_is_not_there_has_no_place(path: tuple[str | int, ...]) -> None:
+    (document,) = documents("made.yaml", "a: [{b: 1}, 2]\n")
+
+    assert path not in document.places
+    assert document.places.get(path) is None
