@@ -70,7 +70,7 @@ def heap(fleet: Fleet) -> list[Object]:
     """Claims that are wrong, each with its pod of the same name."""
     driver = fleet.name("gpu")
     speed = f'device.attributes["{driver}"].speed > 3'
-    message = f'device.driver == "{driver}" && google.protobuf.Int64Value{{value: 1}} == 1'
+    large = f'device.driver == "{driver}" && !device.driver.matches("{"x{1,1000}" * 20}")'
     asked: dict[str, Object] = {
         "no-class": exactly("gpu", fleet.name("later")),
         "too-many": exactly("gpu", driver, count=33),
@@ -78,7 +78,7 @@ def heap(fleet: Fleet) -> list[Object]:
         "incomplete": exactly("gpu", fleet.name("incomplete")),
         "doubled": exactly("gpu", fleet.name("doubled")),
         "odd-class": exactly("gpu", fleet.name("odd")),
-        "not-evaluated": exactly("gpu", driver, selectors=cel(message)),
+        "not-evaluated": exactly("gpu", driver, selectors=cel(large)),
     }
     odd = device_class(fleet.name("odd"), speed)
     pods = [pod(name, claims={"gpu": name}) for name in asked]
@@ -125,7 +125,7 @@ def told(fleet: Fleet) -> dict[str, tuple[str, tuple[str, ...]]]:
         "not-evaluated": (
             "SelectorNotEvaluated",
             (
-                f"{request.format('not-evaluated')}.selectors[0].cel.expression: building messages is not supported",
+                f"{request.format('not-evaluated')}.selectors[0].cel.expression: so large a regular expression is not supported",
                 "cannot be edited",
             ),
         ),

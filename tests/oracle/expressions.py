@@ -96,7 +96,14 @@ def forms(kind: str, *, leaves: bool) -> tuple[Form, ...]:
     if leaves:
         return own or generic or shapes.FORMS.get(kind, ())
     inner = shapes.FORMS.get(kind, ())
-    return (*own, *generic, *((4 * weight, form) for weight, form in inner), *_generic(shapes.GENERIC, kind))
+    messages = shapes.MESSAGES.get(kind, ())
+    return (
+        *own,
+        *generic,
+        *((4 * weight, form) for weight, form in inner),
+        *messages,
+        *_generic(shapes.GENERIC, kind),
+    )
 
 
 def _generic(table: dict[str, tuple[Form, ...]], kind: str) -> tuple[Form, ...]:

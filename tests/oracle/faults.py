@@ -1,4 +1,4 @@
-"""Differences that are left: faults of upstream, and what is not built, by name, with the reason. Data alone."""
+"""Differences that are left: faults of upstream, by name, with the reason. Data alone."""
 
 from __future__ import annotations
 
@@ -38,12 +38,6 @@ class Fault:
 
 
 FAULTS: Final = (
-    Fault(
-        "messages",
-        "upstream builds messages of protobuf, such as google.protobuf.Int64Value{value: 1}, which no selector has a use for; ours says that it cannot",
-        frozenset({"unsupported"}),
-        expression=r"google\.protobuf\.\w+\{",
-    ),
     Fault(
         "quantities that comparing changes",
         "upstream rewrites the left quantity as a decimal when it compares it with one that is a decimal (100Ti, 1.5Gi): after memory.isLessThan(quantity('1.5Gi')), "

@@ -105,6 +105,8 @@ LEAVES: Final[dict[str, tuple[Form, ...]]] = {
         (1, 'url("https://h.io/é?q=é")'), (1, 'url("http://h:99999/")'),
     ),
     "format": ((3, "format.dns1123Label()"), (1, "format.dns1123Subdomain()"), (1, "format.qualifiedName()"), (1, "format.labelValue()"), (1, "format.uri()"), (1, "format.uuid()"), (1, "format.byte()"), (1, "format.date()"), (1, "format.datetime()"), (1, "format.dns1035Label()"), (1, "format.dns1123LabelPrefix()"), (1, "format.dns1035LabelPrefix()"), (1, "format.dns1123SubdomainPrefix()")),
+    "struct": ((2, "google.protobuf.Struct{fields: <map_string_int>}"), (1, "google.protobuf.Struct{fields: <map_attribute>}"), (1, "google.protobuf.Struct{fields: <map_string_string>}"), (1, "google.protobuf.Struct{fields: {<string>: <any>}}"), (1, "google.protobuf.Struct{fields: dyn(<map_int_string>)}"), (1, "google.protobuf.Struct{?fields: <opt_dyn>}")),
+    "message": ((2, "google.protobuf.Empty{}"), (1, "dyn(google.protobuf.Empty{})"), (1, "google.protobuf.Struct.FieldsEntry{key: <string>}"), (1, "dyn(google.protobuf.Struct.FieldsEntry{value: <dyn>})")),
     "type": ((2, "int"), (2, "string"), (1, "bool"), (1, "list"), (1, "map"), (1, "double"), (1, "uint"), (1, "null_type"), (1, "type"), (1, "bytes"), (1, "google.protobuf.Timestamp"), (1, "google.protobuf.Duration"), (1, "optional_type")),
     "null": ((1, "null"),),
     "regex": (
@@ -200,6 +202,28 @@ FORMS: Final[dict[str, tuple[Form, ...]]] = {
 }  # fmt: skip
 """Ways to write a value of a type out of others."""
 
+MESSAGES: Final[dict[str, tuple[Form, ...]]] = {
+    "bool": ((2, "google.protobuf.BoolValue{value: <bool>}"), (1, "has(<message>.<key>)")),
+    "int": ((2, "google.protobuf.Int64Value{value: <int>}"), (2, "google.protobuf.Int32Value{value: <int>}"), (1, "google.protobuf.Int64Value{?value: <opt_int>}"), (1, "google.protobuf.Int64Value{value: <dyn>}")),
+    "uint": ((1, "google.protobuf.UInt64Value{value: <uint>}"), (1, "google.protobuf.UInt32Value{value: <uint>}")),
+    "double": ((1, "google.protobuf.DoubleValue{value: <double>}"), (1, "google.protobuf.FloatValue{value: <double>}"), (1, "google.protobuf.DoubleValue{}")),
+    "string": ((2, "google.protobuf.StringValue{value: <string>}"), (1, "google.protobuf.StringValue{value: <dyn>}"), (1, "google.protobuf.StringValue{?value: <opt_string>}"), (1, "google.protobuf.StringValue{value: dyn(<any>)}")),
+    "bytes": ((1, "google.protobuf.BytesValue{value: <bytes>}"), (1, "google.protobuf.BytesValue{value: dyn(<list_uint>)}")),
+    "duration": ((1, "google.protobuf.Duration{seconds: <int>}"), (1, "google.protobuf.Duration{seconds: <int>, nanos: <int>}"), (1, "-dyn(<duration>)")),
+    "timestamp": ((1, "google.protobuf.Timestamp{seconds: <int>}"), (1, "google.protobuf.Timestamp{seconds: <int>, nanos: <int>}"), (1, "google.protobuf.Timestamp{?nanos: <opt_int>}")),
+    "dyn": (
+        (1, "google.protobuf.Value{number_value: <double>}"), (1, "google.protobuf.Value{string_value: <string>}"), (1, "google.protobuf.Value{bool_value: <bool>}"), (1, "google.protobuf.Value{null_value: <int>}"),
+        (1, "google.protobuf.Value{struct_value: <struct>}"), (1, "google.protobuf.Value{list_value: <list_dyn>}"), (1, "google.protobuf.Value{}"), (2, "<struct>.<key>"), (1, "<struct>[<string>]"), (1, "<message>.<key>"),
+        (1, r'google.protobuf.Any{type_url: "type.googleapis.com/google.protobuf.<packed>", value: b"\x08\x05"}'), (1, r'google.protobuf.Any{type_url: "a/google.protobuf.<packed>", value: b"\x0a\x02\x0a\x00"}'),
+        (1, 'google.protobuf.Any{type_url: "google.protobuf.<packed>", value: <bytes>}'), (1, r'google.protobuf.Any{type_url: "google.protobuf.<packed>", value: b"\x12\x01a\x1a\x03abc"}'),
+        (1, r'google.protobuf.Any{type_url: "google.protobuf.<packed>", value: b"\x0a\x06\x0a\x01a\x12\x01\x20"}'),
+    ),
+    "opt_dyn": ((1, "<struct>.?<key>"), (1, "<struct>[?<string>]"), (1, "<message>.?<key>")),
+    "list_dyn": ((1, "google.protobuf.ListValue{values: <list_int>}"), (1, "google.protobuf.ListValue{values: <list_string>}"), (1, "google.protobuf.ListValue{values: <list_dyn>}"), (1, "google.protobuf.ListValue{values: [<any>]}"), (1, "google.protobuf.ListValue{?values: <opt_dyn>}"), (1, "google.protobuf.ListValue{values: [<map_device>]}")),
+    "list_string": ((1, "<struct>.map(<k:string>, <string>)"),),
+}  # fmt: skip
+"""Further ways, by messages of protocol buffers: hardly anybody has a use for them."""
+
 GENERIC: Final[dict[str, tuple[Form, ...]]] = {
     "bool": (
         (2, "<list_$T>.exists(<e:$T>, <bool>)"), (2, "<list_$T>.all(<e:$T>, <bool>)"), (1, "<list_$T>.exists_one(<e:$T>, <bool>)"), (1, "<list_$T>.existsOne(<i:int>, <e:$T>, <bool>)"), (1, "<list_$T>.all(<i:int>, <e:$T>, <bool>)"), (1, "<list_$T>.exists(<i:int>, <e:$T>, <bool>)"),
@@ -224,9 +248,10 @@ GENERIC_LEAVES: Final[dict[str, tuple[Form, ...]]] = {
 
 WORDS: Final[dict[str, tuple[Form, ...]]] = {
     "compare": ((3, "<"), (3, "<="), (3, ">"), (4, ">="), (4, "=="), (2, "!=")),
-    "key": ((3, "a"), (1, "b"), (1, "nope"), (1, "s1"), (1, "`a`")),
+    "key": ((3, "a"), (1, "key"), (1, "value"), (1, "b"), (1, "nope"), (1, "s1"), (1, "`a`")),
     "field": ((3, "driver"), (3, "attributes"), (2, "allowMultipleAllocations"), (1, "capacity"), (1, "nope")),
     "part": ((1, "getFullYear"), (1, "getMonth"), (1, "getDate"), (1, "getDayOfMonth"), (1, "getDayOfWeek"), (1, "getDayOfYear"), (1, "getHours"), (1, "getMinutes"), (1, "getSeconds"), (1, "getMilliseconds")),
+    "packed": ((2, "Int64Value"), (2, "Struct"), (2, "ListValue"), (2, "Value"), (1, "Int32Value"), (1, "UInt64Value"), (1, "BoolValue"), (1, "StringValue"), (1, "BytesValue"), (1, "FloatValue"), (1, "DoubleValue"), (1, "Duration"), (1, "Timestamp"), (1, "Empty"), (1, "Any"), (1, "FieldMask")),
     "zone": ((2, '"UTC"'), (1, '"Europe/Berlin"'), (1, '"+02:00"'), (1, '"-08:30"'), (1, '"America/New_York"'), (1, '"bad"'), (1, '""'), (1, '"05:30"')),
     "small": ((4, "0"), (4, "1"), (3, "2"), (2, "3"), (1, "-1"), (1, "5"), (1, "<int>")),
     "template": ((3, '"%s"'), (2, '"x%dy"'), (1, '"%f"'), (1, '"%.3f"'), (1, '"%e"'), (1, '"%.2e"'), (1, '"%b"'), (1, '"%x"'), (1, '"%X"'), (1, '"%o"'), (1, '"100%%"'), (1, '"%"'), (1, '"%q"'), (1, '"%.s"')),
@@ -236,13 +261,13 @@ WORDS: Final[dict[str, tuple[Form, ...]]] = {
 
 ANY: Final[tuple[Form, ...]] = (
     (8, "int"), (8, "string"), (5, "bool"), (4, "dyn"), (3, "double"), (2, "uint"), (3, "semver"), (3, "quantity"), (2, "list_int"), (2, "list_string"), (1, "list_dyn"), (1, "map_string_int"),
-    (1, "map_int_string"), (1, "map_attribute"), (1, "null"), (1, "opt_int"), (1, "opt_string"), (1, "opt_dyn"), (1, "duration"), (1, "timestamp"), (1, "bytes"), (1, "type"), (1, "ip"), (1, "cidr"), (1, "url"), (1, "list_bool"), (1, "map_device"), (1, "list_semver"), (1, "format"),
+    (1, "map_int_string"), (1, "map_attribute"), (1, "null"), (1, "opt_int"), (1, "opt_string"), (1, "opt_dyn"), (1, "duration"), (1, "timestamp"), (1, "bytes"), (1, "type"), (1, "ip"), (1, "cidr"), (1, "url"), (1, "list_bool"), (1, "map_device"), (1, "list_semver"), (1, "format"), (1, "struct"), (1, "message"),
 )  # fmt: skip
 """Types that may stand where any may: the gap `<any>`, and where a wrong type is put on purpose."""
 
 WRONG: Final[tuple[Form, ...]] = (
     (2, "nope"), (1, "device.nope"), (1, "device"), (1, "nope(1)"), (1, "<string>.nope()"), (1, "device.name"), (1, "9223372036854775808"), (1, "-9223372036854775809"), (1, "18446744073709551616u"), (1, "1e400"), (1, '"\\q"'), (1, "'a"), (1, "math.least(1, 2)"), (1, '[1, "a"]'),
     (1, '{"a": 1, 2: "b"}'), (1, "{1: 1, 1: 2}"), (1, "{1.5: 1}"), (1, "{[1]: 1}"), (1, "kubernetes.Quantity"), (1, "has(nope)"), (1, "has(device)"), (1, "[1].map(1, 1)"), (1, "cel.bind(device.x, 1, 1)"), (1, 'optional.of(1).orValue("a")'), (1, 'b"\\u00e9"'), (1, "if"), (1, "true.size()"),
-    (1, "device.attributes.d"), (1, "google.protobuf.Int64Value{value: 1}"), (1, "cel.iterableRange"), (1, "1 in 2"), (1, "<int>.<name>"), (1, "a.b.c"), (1, ".device.driver"), (1, "device.driver()"), (1, "size()"), (1, 'duration("x")'), (1, '"a".matches("[")'), (1, "type(1) == type"), (1, "[1,2,3].exists(x, y, z, true)"),
+    (1, "device.attributes.d"), (1, 'google.protobuf.Int64Value{value: "a"}'), (1, "google.protobuf.Int64Value{nope: <any>}"), (1, "google.protobuf.Nope{}"), (1, "int{}"), (1, "list{values: [<int>]}"), (1, "duration{seconds: <int>}"), (1, "google.protobuf.StringValue{value: <any>}"), (1, "google.protobuf.Int64Value"), (1, "kubernetes.DRADevice{driver: <any>}"), (1, "cel.iterableRange"), (1, "1 in 2"), (1, "<int>.<name>"), (1, "a.b.c"), (1, ".device.driver"), (1, "device.driver()"), (1, "size()"), (1, 'duration("x")'), (1, '"a".matches("[")'), (1, "type(1) == type"), (1, "[1,2,3].exists(x, y, z, true)"),
 )  # fmt: skip
 """What is wrong in itself, or looks so."""

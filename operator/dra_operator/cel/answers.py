@@ -18,6 +18,7 @@ from .adapter import Adapters
 from .derived import derive
 from .functions.patterns import PATTERNS
 from .meter import ImpatienceError, Meter
+from .types.messages import RECORDS
 from .types.values import Optional, device_input, type_name
 from .vectors import MatchVector
 
@@ -55,6 +56,7 @@ def with_hint(text: str) -> str:
 
 
 _NO_BOOL: Final = {
+    **dict.fromkeys(RECORDS, "type conversion error from '*dynamicpb.Message' to 'bool'"),
     "string": "unsupported native conversion from string to 'bool'",
     "double": "type conversion error from Double to 'bool'",
     "bytes": "type conversion error from Bytes to 'bool'",

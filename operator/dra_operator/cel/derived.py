@@ -16,6 +16,7 @@ from .checking.checks import check
 from .evaluation.evaluate import plan
 from .parsing.source import unsupported
 from .types.kinds import BOOL, INT, SEMVER, STRING
+from .types.messages import RECORDS
 from .types.values import Optional, TypeName, type_name
 from .types.versions import Semver
 
@@ -48,6 +49,7 @@ _GO_NAMES: Final = {
     "bool": "bool",
     "bytes": "[]uint8",
     "double": "float64",
+    **dict.fromkeys(RECORDS, "*dynamicpb.Message"),
     "google.protobuf.Duration": "time.Duration",
     "google.protobuf.Timestamp": "time.Time",
     "int": "int64",
@@ -67,7 +69,7 @@ _GO_NAMES: Final = {
 
 
 def _allowed(kind: Kind) -> bool:
-    return kind in _SCALARS or kind.is_dyn
+    return kind.plain in _SCALARS or kind.is_dyn
 
 
 def check_derived(text: str, environment: Environment) -> Checked:

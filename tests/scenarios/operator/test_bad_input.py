@@ -145,7 +145,7 @@ class Case:
 GUARDED = f'device.driver == "{DRIVER}"'
 SPEED = f'device.attributes["{DRIVER}"].speed > 3'
 ONE_TOO_MANY = f'device.driver == "{DRIVER}" && (device.attributes["{DRIVER}"].numa == 0))'
-MESSAGE = f'device.driver == "{DRIVER}" && google.protobuf.Int64Value{{value: 1}} == 1'
+TOO_LARGE = f'device.driver == "{DRIVER}" && !device.driver.matches("{"x{1,1000}" * 20}")'
 REQUEST = "ResourceClaim default/bad: spec.devices.requests[0]"
 SELECTOR = f"{REQUEST}.exactly.selectors[0].cel.expression: "
 CLASS_SELECTOR = "DeviceClass odd: spec.selectors[0].cel.expression: "
@@ -337,20 +337,20 @@ CASES = (
     ),
     Case(
         "a class that the engine does not evaluate",
-        (of_class(MESSAGE), *asks(requests(class_name="odd"))),
+        (of_class(TOO_LARGE), *asks(requests(class_name="odd"))),
         "SelectorNotEvaluated",
         (
-            f"{CLASS_SELECTOR}building messages is not supported, so that nobody can tell",
+            f"{CLASS_SELECTOR}so large a regular expression is not supported, so that nobody can tell",
             f". Write the selector without it. {EDIT_CLASS}",
         ),
         patches("class", "odd", {"selectors": cel(GUARDED)}),
     ),
     Case(
         "a request that the engine does not evaluate",
-        asks(spec(selectors=cel(MESSAGE))),
+        asks(spec(selectors=cel(TOO_LARGE))),
         "SelectorNotEvaluated",
         (
-            f"{SELECTOR}building messages is not supported, so that nobody can tell",
+            f"{SELECTOR}so large a regular expression is not supported, so that nobody can tell",
             f". Write the selector without it. {REWRITE}",
         ),
         writes_anew,

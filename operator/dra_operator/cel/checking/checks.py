@@ -31,6 +31,7 @@ from dra_operator.cel.types.kinds import (
     optional_of,
     type_of,
 )
+from dra_operator.cel.types.messages import ALSO, FIELDLESS, MESSAGES, RECORDS
 from dra_operator.cel.types.values import UInt
 from dra_operator.errors import CelCompileError
 
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
     from dra_operator.cel.functions.registry import Overload
     from dra_operator.cel.parsing.syntax import Node
+    from dra_operator.cel.types.messages import Field
     from dra_operator.errors import CelFault
 
     Scope = Mapping[str, Kind]
@@ -105,13 +107,14 @@ def check_selector(text: str, environment: Environment) -> Checked:
         CelUnsupported: it goes beyond our own bounds.
     """
     checked = check(text, environment)
-    if checked.kind not in {BOOL, environment.attribute}:
+    if checked.kind.plain not in {BOOL, environment.attribute}:
         message = f"must evaluate to bool or the unknown type, not {checked.kind}"
         raise CelCompileError(f"{message}{Hints(environment).for_result(checked)}")
     return checked
 
 
 _NAMED: Final = {
+    **{name: message.kind for name, message in MESSAGES.items()},
     "duration": Kind("google.protobuf.Duration"),
     "list": list_of(DYN),
     "map": map_of(DYN, DYN),
@@ -241,6 +244,8 @@ class _Checker:
             return self._environment.fields[field]
         if kind.name == "map":
             return kind.params[1]
+        if kind.name in RECORDS:
+            return self._record_field(RECORDS[kind.name], field, at)
         if kind.is_param:
             self._bindings.accepts((kind,), (DYN,))
         elif not kind.is_dyn and kind != ERROR:
@@ -255,14 +260,51 @@ class _Checker:
         self._field(kind.params[0] if kind.name == "optional_type" else kind, node.field, node.at)
         return BOOL
 
-    def _message(self, node: syntax.Message, _: Scope) -> Kind:
-        """Messages cannot be built, but for those of protocol buffers' own types, which nobody wants in a selector."""
+    def _message(self, node: syntax.Message, scope: Scope) -> Step:
         name = node.name.removeprefix(".")
-        if name.startswith(("google.protobuf.", "kubernetes.")):
-            raise unsupported("building messages")
-        if name in TYPE_IDENTIFIERS:
-            return self._wrong(node.at, f"'{name}' is not a message type")
-        return self._undeclared(node.at, node.name, "")
+        kind = self._built(node, name)
+        if kind is None:
+            return self._undeclared(node.at, node.name, "")
+        for number, value in enumerate(node.values):
+            given: Kind = yield self._kind(value, scope)
+            given = self._item(given, value) if number in node.optional else given
+            self._initialised(name, node.fields[number], given)
+        return kind
+
+    def _initialised(self, message: str, field: tuple[str, int], given: Kind) -> None:
+        """Whether a field takes what it is given."""
+        name, at = field
+        wanted = self._message_field(message, name, at)
+        if not self._bindings.accepts((given,), (wanted,)):
+            known = [self._bindings.resolved(kind).shown for kind in (wanted, given)]
+            text = f"expected type of field '{name}' is '{known[0]}' but provided type is '{known[1]}'"
+            self._wrong(at, text)
+
+    def _built(self, node: syntax.Message, name: str) -> Kind | None:
+        """The type of a message; none where nothing is called so."""
+        found = MESSAGES.get(ALSO.get(name, name))
+        if found is not None:
+            return found.kind
+        if name in ALSO:
+            return NULL
+        if name == DEVICE.name:
+            return DEVICE
+        return self._wrong(node.at, f"'{name}' is not a message type") if name in TYPE_IDENTIFIERS else None
+
+    def _message_field(self, name: str, field: str, at: int) -> Kind:
+        if name == DEVICE.name:
+            return self._field(DEVICE, field, at)
+        message = ALSO.get(name, name)
+        if message in MESSAGES:
+            return self._record_field(MESSAGES[message].fields, field, at)
+        if name == "map":
+            return DYN  # its fields are not declared; that it is no message is told
+        if name in FIELDLESS:
+            return self._wrong(at, f"undefined field '{field}'")
+        return self._wrong(at, f"unexpected failed resolution of '{message}'")
+
+    def _record_field(self, fields: Mapping[str, Field], field: str, at: int) -> Kind:
+        return fields[field].kind if field in fields else self._wrong(at, f"undefined field '{field}'")
 
     # calls
 
@@ -291,12 +333,17 @@ class _Checker:
         result: Kind | None = None
         fitting: list[Overload] = []
         for overload in overloads:
+            if not overload.declared:
+                continue
             *params, declared = self._bindings.rename((*overload.params, overload.result))
             if not self._bindings.accepts(tuple(params), tuple(kinds)):
                 continue
             fitting.append(overload)
             found = self._bindings.substitute(declared)
-            result = found if result is None or result == found else DYN
+            if result is None:
+                result = found
+            elif result.plain != found.plain:
+                result = DYN
         return result, tuple(fitting)
 
     # logic and macros

@@ -33,6 +33,7 @@ TYPE_IDENTIFIERS: Final = frozenset(
         "double",
         "google.protobuf.Duration",
         "google.protobuf.Empty",
+        "google.protobuf.Struct.FieldsEntry",
         "google.protobuf.Timestamp",
         "int",
         "list",

@@ -96,7 +96,7 @@ def _mixed(checked: Checked, nodes: tuple[Node, ...], optional: frozenset[int]) 
         for number, node in enumerate(nodes)
     ]
     for kind, node in zip(kinds, nodes, strict=True):
-        if kind != kinds[0]:
+        if kind.plain != kinds[0].plain:
             yield syntax.place(node), f"expected type '{kinds[0].shown}' but found '{kind.shown}'"
 
 

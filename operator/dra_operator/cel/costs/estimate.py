@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from dra_operator.cel.parsing.source import unsupported
+from dra_operator.cel.types.messages import RECORDS
 
 from . import expand
 from .prices import Estimate, Seen, estimate_call
-from .units import LIMIT, LIST, MAP, MOST, NOTHING, ONE, UNKNOWN, Cost, Range, exactly
+from .units import LIMIT, LIST, MAP, MESSAGE, MOST, NOTHING, ONE, UNKNOWN, Cost, Range, exactly
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +34,9 @@ _ATTRIBUTES: Final = 32
 _SCALARS: Final = frozenset(
     {"bool", "double", "google.protobuf.Duration", "int", "google.protobuf.Timestamp", "uint"}
 )
-_STRUCTURES: Final = frozenset({"map", "kubernetes.DRADevice", "kubernetes.Quantity", "kubernetes.Semver"})
+_STRUCTURES: Final = frozenset(
+    {"map", "kubernetes.DRADevice", "kubernetes.Quantity", "kubernetes.Semver", *RECORDS}
+)
 """Types whose fields cost a unit when they are read; on others, such as `dyn`, upstream's estimate forgets it."""
 
 
@@ -186,6 +189,7 @@ class Estimator:
             expand.Invocation: self._invocation,
             expand.Items: self._items,
             expand.Entries: self._entries,
+            expand.Message: self._message,
             expand.Loop: lambda node: self._bind(node) if node.is_bind else self._loop(node),
         }
 
@@ -294,6 +298,9 @@ class Estimator:
             values = values.union(self._size(value) or UNKNOWN)
         self._members[node] = _Members(is_list=False, keys=keys, values=values)
         return cost.plus(exactly(MAP))
+
+    def _message(self, node: expand.Message) -> Cost:
+        return exactly(MESSAGE).plus(*(self.cost(value) for value in node.values))
 
     def _bind(self, node: expand.Loop) -> Cost:
         cost = self.cost(node.range).plus(self.cost(node.start))

@@ -93,6 +93,17 @@ class Entries:
 
 
 @dataclass(eq=False, slots=True)
+class Message:
+    """A message of protocol buffers, with the names of its fields."""
+
+    name: str
+    fields: tuple[str, ...]
+    values: tuple[Expanded, ...]
+    kind: Kind
+    optional: frozenset[int] = frozenset()
+
+
+@dataclass(eq=False, slots=True)
 class Loop:
     """A comprehension: while the condition holds, the step makes a new accumulator of each element."""
 
@@ -115,7 +126,7 @@ class Loop:
         )
 
 
-Expanded: TypeAlias = Constant | Name | Field | Invocation | Items | Entries | Loop
+Expanded: TypeAlias = Constant | Name | Field | Invocation | Items | Entries | Message | Loop
 
 _NOTHING: Final = list_of(DYN)
 
@@ -130,6 +141,8 @@ def parts(node: Expanded) -> list[Expanded]:
         return [*node.items]
     if isinstance(node, Entries):
         return [part for entry in node.entries for part in entry]
+    if isinstance(node, Message):
+        return [*node.values]
     if isinstance(node, Loop):
         return [node.range, node.start, node.condition, node.step, node.result]
     return []
@@ -173,6 +186,7 @@ class _Expander:
             syntax.Conditional: self._conditional,
             syntax.ListLiteral: self._list,
             syntax.MapLiteral: self._map,
+            syntax.Message: self._message,
             syntax.Fold: self._fold,
             syntax.SortBy: self._sort_by,
             syntax.Bind: self._bind,
@@ -228,6 +242,11 @@ class _Expander:
     def _map(self, node: syntax.MapLiteral) -> Expanded:
         entries = tuple((self.expand(key), self.expand(value)) for key, value in node.entries)
         return Entries(entries, self._kinds[node], node.optional)
+
+    def _message(self, node: syntax.Message) -> Expanded:
+        values = tuple(self.expand(value) for value in node.values)
+        fields = tuple(name for name, _ in node.fields)
+        return Message(node.name.removeprefix("."), fields, values, self._kinds[node], node.optional)
 
     def _fold(self, node: syntax.Fold) -> Expanded:
         if node.macro in {"all", "exists"}:

@@ -26,6 +26,9 @@ LIST: Final = 10
 MAP: Final = 30
 """Units for making a map."""
 
+MESSAGE: Final = 40
+"""Units for making a message."""
+
 
 def scaled(number: int, factor: float) -> int:
     """A number times a factor, rounded up."""

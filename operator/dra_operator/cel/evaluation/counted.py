@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dra_operator.cel.checking.environment import NULL_VALUE
 from dra_operator.cel.costs import expand
 from dra_operator.cel.costs.actual import price
-from dra_operator.cel.costs.units import LIMIT, LIST, MAP
+from dra_operator.cel.costs.units import LIMIT, LIST, MAP, MESSAGE
 from dra_operator.cel.functions.standard import set_of
 from dra_operator.cel.parsing.source import unsupported
 from dra_operator.cel.types.values import Crashed, TypeName
@@ -42,6 +42,7 @@ from .steps import (
     looked_up,
     made_list,
     made_map,
+    made_message,
     member,
     merged,
     no_key,
@@ -162,6 +163,7 @@ class _Planner:
             expand.Invocation: self._invocation,
             expand.Items: self._items,
             expand.Entries: self._entries,
+            expand.Message: self._message,
             expand.Loop: self._loop,
         }
         self._forms: dict[str, Callable[[expand.Invocation, Scope], Step]] = {
@@ -317,6 +319,10 @@ class _Planner:
         steps = [(self.plan(key, scope), self.plan(value, scope)) for key, value in node.entries]
         make = made_map(tuple((executed(key), executed(value)) for key, value in steps), node.optional)
         return _literal([step for pair in steps for step in pair], make, MAP)
+
+    def _message(self, node: expand.Message, scope: Scope) -> Step:
+        values = tuple(self._run(value, scope) for value in node.values)
+        return Call(made_message(node.name, node.fields, values, node.optional, MESSAGE))
 
     def _loop(self, node: expand.Loop, scope: Scope) -> Step:
         if isinstance(node.condition, expand.Constant) and node.condition.value is False:

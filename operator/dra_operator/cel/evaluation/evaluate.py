@@ -45,10 +45,12 @@ from .running import (
     Frame,
     candidates,
     field_of,
+    initialised,
     insert,
     is_present,
     iterable,
     iterable_pairs,
+    message_of,
     optional_field_of,
     present,
     shortened,
@@ -182,6 +184,7 @@ class _Planner:
             syntax.Conditional: self._conditional,
             syntax.ListLiteral: self._list,
             syntax.MapLiteral: self._map,
+            syntax.Message: self._message,
             syntax.Fold: self._fold,
             syntax.SortBy: self._sort_by,
             syntax.Bind: self._bind,
@@ -322,6 +325,25 @@ class _Planner:
         parts = [part for entry in entries for part in entry]
         return _literal(run) if all(map(_is_theirs, parts)) else run
 
+    def _message(self, node: syntax.Message, scope: Slots) -> Run:
+        name, optional = node.name.removeprefix("."), node.optional
+        values = tuple(self.plan(value, scope) for value in node.values)
+        fields = tuple((number, field, values[number]) for number, (field, _) in enumerate(node.fields))
+
+        def run(frame: Frame) -> Any:
+            made: dict[str, Any] = {}
+            for number, field, value_run in fields:
+                value = value_run(frame)
+                if number not in optional:
+                    made[field] = value
+                elif initialised(field, value):
+                    made[field] = present(value)
+                else:
+                    made.pop(field, None)
+            return message_of(frame, name, made)
+
+        return run
+
     def _fold(self, node: syntax.Fold, scope: Slots) -> Run:
         range_ = self.plan(node.range, scope)
         slot, inner = self._declare(node.variable, scope)
@@ -405,6 +427,7 @@ _NODE_TYPES: Final = frozenset(
     {
         syntax.Literal, syntax.Ident, syntax.Select, syntax.Has, syntax.Call, syntax.Logic, syntax.Conditional,
         syntax.ListLiteral, syntax.MapLiteral, syntax.Fold, syntax.SortBy, syntax.Bind, syntax.OptionalMap,
+        syntax.Message,
     }
 )  # fmt: skip
 
@@ -446,11 +469,17 @@ def _is_theirs(run: Run) -> TypeGuard[_Constant]:
 
 
 def _literal(run: Run) -> Run:
-    """What a literal of constants gives; one that fails does so when it runs."""
+    """What a literal of constants gives; one that fails does so when it runs.
+
+    Raises:
+        CelCompileError: upstream crashes here, over a key.
+    """
     device: Any = None  # constants ask for none
     try:
         return _Constant(run(Frame(device, [])))
-    except (CelRuntimeError, Crashed):
+    except Crashed as error:
+        raise CelCompileError(f"program instantiation failed: {error}") from error
+    except CelRuntimeError:
         return run
 
 

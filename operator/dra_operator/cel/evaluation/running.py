@@ -8,8 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from dra_operator.cel.functions.messages import PACKED, built
 from dra_operator.cel.functions.standard import item, lookup, missing_key
 from dra_operator.cel.functions.texts import go_value
+from dra_operator.cel.functions.work import converted, read
 from dra_operator.cel.meter import ImpatienceError
 from dra_operator.cel.types.values import (
     MISSING,
@@ -18,6 +20,8 @@ from dra_operator.cel.types.values import (
     URL,
     DeviceInput,
     DomainMap,
+    Empty,
+    Entry,
     Optional,
     from_key,
     go_name,
@@ -44,7 +48,7 @@ upstream finishes within its limit of 1,000,000 units (alloc L-8) rarely takes m
 CUT: Final = 1024
 """Characters of an error that are kept: its text may hold any value that the expression has built, and each device has its own."""
 
-_SIZED: Final = frozenset({str, bytes, tuple, dict, DomainMap, Optional, URL, Semver})
+_SIZED: Final = frozenset({str, bytes, tuple, dict, DomainMap, Optional, URL, Semver, Empty, Entry})
 """Types of values that can be large; work on others is never counted."""
 
 _MAKING: Final = frozenset({"lists.range"})
@@ -156,12 +160,29 @@ def insert(entries: dict[Any, Any], shown: Any, value: Any) -> None:
     entries[key] = value
 
 
+def initialised(field: str, value: Any) -> bool:
+    """Whether an optional field of a message is there."""
+    if not isinstance(value, Optional):
+        shown = go_value(value)
+        raise CelRuntimeError(f"cannot initialize optional entry '{field}' from non-optional value {shown}")
+    return value.present
+
+
+def message_of(frame: Frame, name: str, fields: dict[str, Any]) -> Any:
+    """The value of a message; its work is counted before."""
+    frame.spend(converted(*fields.values()) + (read(*fields.values()) if name == PACKED else 0))
+    return built(name, fields)
+
+
 # ------------------------------------------------------------------ calls
 
 
 _RECEIVERS: Final = frozenset({"string", "google.protobuf.Duration", "google.protobuf.Timestamp"})
 """Types that cel-go asks itself whether they have a function, and that do not say which."""
 
+
+_NAMELESS: Final = {"-_": frozenset({"bool"}), "!_": frozenset(TYPE_NAMES.values())}
+"""Types on which these operators do not say which they are, beside those that have them."""
 
 _ONE_IMPLEMENTATION: Final = frozenset({"dyn", "matches", "size", "type"})
 
@@ -250,14 +271,14 @@ class Dispatch:
         return run
 
     def _refuse(self, names: tuple[str, ...]) -> Callable[..., Any]:
-        """Fails in cel-go's words: operators name themselves only where the left type has no such operator at all."""
+        """Fails in cel-go's words: operators, and functions that are like them, name themselves only where the left type has no such operator at all."""
         firsts = {overload.params[0].name for overload in self._overloads}
         text = "no such overload"
         if any(overload.singleton for overload in self._overloads):
             text = text if names[0] in _RECEIVERS else f"no such overload: {self.name}"
-        elif self.name[0].isalpha():
+        elif self.name[0].isalpha() and self.name not in _ONE_IMPLEMENTATION:
             text = f"no such overload: {self.name}({', '.join(names)})"
-        elif names[0] not in firsts:
+        elif names[0] not in firsts | _RECEIVERS | _NAMELESS.get(self.name, frozenset()):
             text = f"no such overload: {self.name}"
 
         def run(*_: Any) -> Any:

@@ -15,10 +15,12 @@ from dra_operator.errors import CelRuntimeError
 from .running import (
     Frame,
     field_of,
+    initialised,
     insert,
     is_present,
     iterable,
     iterable_pairs,
+    message_of,
     optional_field_of,
 )
 
@@ -460,6 +462,36 @@ def _put(made: dict[Any, Any], shown: Any, value: Any, *, is_optional: bool) -> 
         made[key] = value.value
     else:
         made.pop(key, None)
+
+
+def made_message(
+    name: str, fields: tuple[str, ...], values: tuple[Run, ...], optional: frozenset[int], units: int
+) -> Run:
+    """A message of its fields, without those that are optional and missing; it costs also when it fails."""
+
+    def make(tally: Tally) -> Any:
+        made: dict[str, Any] = {}
+        try:
+            for number, run in enumerate(values):
+                field, value = fields[number], run(tally)
+                if isinstance(value, CelRuntimeError):
+                    return value
+                if number not in optional:
+                    made[field] = value
+                elif initialised(field, value):
+                    made[field] = value.value
+                else:
+                    made.pop(field, None)
+            return message_of(tally.frame, name, made)
+        except CelRuntimeError as error:
+            return error
+
+    def run(tally: Tally) -> Any:
+        value = make(tally)
+        tally.charge(units)
+        return value
+
+    return run
 
 
 @dataclass(frozen=True, slots=True)

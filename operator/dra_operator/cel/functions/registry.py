@@ -32,6 +32,7 @@ class Overload:
     work: Callable[..., int] | None = None
     singleton: bool = False
     guarded: bool = True
+    declared: bool = True
 
     @property
     def is_guarded(self) -> bool:
@@ -81,6 +82,7 @@ class Table:
         work: Callable[..., int] | None = None,
         singleton: bool = False,
         guarded: bool = True,
+        declared: bool = True,
     ) -> Callable[[F], F]:
         """Decorator: the function implements these signatures.
 
@@ -89,12 +91,15 @@ class Table:
             work: units of our own by the arguments, for work that hangs on their size.
             singleton: whether cel-go has one implementation for all signatures, which it calls whatever the members of a list are.
             guarded: whether arguments are looked at before it is called; else it does so itself.
+            declared: whether the checker knows it; else only values can do it whose type is not known before they are there.
         """
 
         def register(run: F) -> F:
             for signature in signatures:
                 overload = parse_signature(signature, run)
-                self._add(replace(overload, work=work, singleton=singleton, guarded=guarded))
+                self._add(
+                    replace(overload, work=work, singleton=singleton, guarded=guarded, declared=declared)
+                )
             return run
 
         return register

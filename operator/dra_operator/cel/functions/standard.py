@@ -19,6 +19,7 @@ from dra_operator.cel.types.values import (
     UINT_MAX,
     Duration,
     Optional,
+    Record,
     Timestamp,
     TypeName,
     UInt,
@@ -318,6 +319,8 @@ def item(container: Any, key: Any) -> Any:
     if isinstance(container, Optional):
         return optional_item(container, key)
     found = lookup(container, key)
+    if isinstance(container, Record):
+        return container.field(key)
     if found is not MISSING:
         return found
     if isinstance(container, tuple):
@@ -361,7 +364,20 @@ def lookup(container: Any, key: Any) -> Any:
     if isinstance(container, tuple):
         index = _list_index(key)
         return container[index] if 0 <= index < len(container) else MISSING
-    return MISSING
+    return _set_field(container, key) if isinstance(container, Record) else MISSING
+
+
+def _set_field(record: Record, name: Any) -> Any:
+    """A field that is set.
+
+    Raises:
+        CelRuntimeError: there is none of that name.
+    """
+    if not isinstance(name, str):
+        raise CelRuntimeError("no such overload")
+    if name not in record.DEFAULTS:
+        raise CelRuntimeError(f"no such field '{name}'")
+    return record.fields.get(name, MISSING)
 
 
 def _list_index(key: Any) -> int:
@@ -592,6 +608,8 @@ def optional_nonzero(value: Any) -> Optional:
     is_zero = value is None or (
         isinstance(value, bool | int | float | str | bytes | tuple | dict) and not value
     )
+    if isinstance(value, Record):
+        is_zero = not value.fields
     return NONE if is_zero or value in _ZERO_TIMES else some(value)
 
 

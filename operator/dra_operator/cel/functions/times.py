@@ -166,6 +166,16 @@ def timestamp_at(seconds: int, nanos: int = 0, offset: int = 0) -> Timestamp:
     return Timestamp(seconds, nanos, offset)
 
 
+_FIRST_SECOND: Final = _EARLIEST - (292_277_022_400 * _CYCLE // 400 + 306) * _DAY
+"""Where Go's calendar begins; it is 2**64 seconds long, and what lies before it is at its end."""
+
+
+def moment(seconds: int, nanos: int) -> Timestamp:
+    """Any second that there is in a message. Go counts them from year 1, so that the last ones are the first."""
+    carried, rest = divmod(nanos, SECOND)
+    return Timestamp(_wrapped(seconds + carried - _EARLIEST) + _EARLIEST, rest)
+
+
 def timestamp_text(value: Timestamp) -> str:
     """RFC 3339, with the offset that it was given with."""
     seconds = value.seconds + value.offset
@@ -176,11 +186,12 @@ def timestamp_text(value: Timestamp) -> str:
     zone = (
         f"{'-' if value.offset < 0 else '+'}{minutes // 60:02d}:{minutes % 60:02d}" if value.offset else "Z"
     )
-    return f"{year:04d}-{day.month:02d}-{day.day:02d}T{clock}{fraction}{zone}"
+    return f"{'-' if year < 0 else ''}{abs(year):04d}-{day.month:02d}-{day.day:02d}T{clock}{fraction}{zone}"
 
 
 def _civil(seconds: int) -> tuple[int, date, int]:
-    """Year, a day of a like year, and seconds of the day. Years before 1 and after 9999 occur: zones shift what is near the ends."""
+    """Year, a day of a like year, and seconds of the day. Years before 1 and after 9999 occur: zones shift what is near the ends, and messages have any."""
+    seconds = (seconds - _FIRST_SECOND) % 2**64 + _FIRST_SECOND
     days, second = divmod(seconds, _DAY)
     cycles, number = divmod(days + _EPOCH - 1, _CYCLE)
     day = date.fromordinal(number + 1)
@@ -245,7 +256,7 @@ def timestamp_of_string(text: str) -> Timestamp:
 @TIMES.define("int(google.protobuf.Timestamp) -> int")
 def int_of_timestamp(value: Timestamp) -> int:
     """Whole seconds since 1970."""
-    return value.seconds
+    return _wrapped(value.seconds)
 
 
 @TIMES.define("string(google.protobuf.Timestamp) -> string")
@@ -266,6 +277,12 @@ def _span(nanos: int) -> Duration:
 def _shifted(value: Timestamp, nanos: int) -> Timestamp:
     seconds, rest = divmod(value.nanos + nanos, SECOND)
     return timestamp_at(value.seconds + seconds, rest, value.offset)
+
+
+@TIMES.define("-_(google.protobuf.Duration) -> google.protobuf.Duration", declared=False)
+def minus_duration(value: Duration) -> Duration:
+    """Sign change of a duration."""
+    return _span(-value.nanos)
 
 
 @TIMES.define(
@@ -368,9 +385,9 @@ _PARTS: Final[dict[str, Callable[[int], int]]] = {
     "getDayOfMonth": lambda seconds: _civil(seconds)[1].day - 1,
     "getDate": lambda seconds: _civil(seconds)[1].day,
     "getDayOfWeek": lambda seconds: _civil(seconds)[1].isoweekday() % 7,
-    "getHours": lambda seconds: seconds % _DAY // _HOUR,
-    "getMinutes": lambda seconds: seconds % _HOUR // _MINUTE,
-    "getSeconds": lambda seconds: seconds % _MINUTE,
+    "getHours": lambda seconds: _civil(seconds)[2] // _HOUR,
+    "getMinutes": lambda seconds: _civil(seconds)[2] % _HOUR // _MINUTE,
+    "getSeconds": lambda seconds: _civil(seconds)[2] % _MINUTE,
 }
 """Accessors by the seconds since 1970 of the clock on the wall."""
 
@@ -458,15 +475,15 @@ def _zone(name: str) -> ZoneInfo:
         return ZoneInfo.from_file(file, key=name)
 
 
-_FIRST_YEAR: Final = datetime(2, 1, 1, tzinfo=UTC)
-_LAST_YEAR: Final = datetime(9990, 1, 1, tzinfo=UTC)
 _EPOCH_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND_YEAR: Final = int(datetime(2, 1, 1, tzinfo=UTC).timestamp())
+_LAST_SECOND: Final = int(datetime(9990, 1, 1, tzinfo=UTC).timestamp())
 
 
 def _offset_in(zone: ZoneInfo, seconds: int) -> int:
     """The ends of the calendar are looked up away from them: nothing changes in the first years, and the last are like those of a cycle before."""
-    moment = _EPOCH_TIME + timedelta(seconds=seconds)
-    if moment > _LAST_YEAR:
-        moment -= timedelta(days=_CYCLE)
-    offset = max(moment, _FIRST_YEAR).astimezone(zone).utcoffset()
+    if seconds > _LAST_SECOND:
+        seconds -= -(-(seconds - _LAST_SECOND) // (_CYCLE * _DAY)) * _CYCLE * _DAY
+    time = _EPOCH_TIME + timedelta(seconds=max(seconds, _SECOND_YEAR))
+    offset = time.astimezone(zone).utcoffset()
     return round(offset.total_seconds()) if offset is not None else 0

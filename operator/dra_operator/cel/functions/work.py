@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dra_operator.cel.types.values import Optional
+from dra_operator.cel.types.values import Optional, Record
 
 ENOUGH: Final = 1_000_000
 """Units that a comparison or a search may take, as nothing can stop it once it has begun."""
@@ -62,6 +62,8 @@ def deep(*values: Any) -> int:
         elif kind is Optional and value.present:
             units += 1
             waiting.append(value.value)
+        elif isinstance(value, Record):
+            waiting.append(value.fields)
     return capped(units)
 
 
@@ -116,3 +118,20 @@ def joined(items: tuple[Any, ...], separator: str = "") -> int:
 def crossed(one: tuple[Any, ...], other: tuple[Any, ...]) -> int:
     """Each element of one list is compared with each of the other."""
     return len(one) * (1 + deep(other))
+
+
+_CONVERTED: Final = 8
+"""Units for a value that is converted (measured: 1 to 2 µs)."""
+
+_READ: Final = 4
+"""Units for a byte that is read (measured: 0.5 to 1 µs)."""
+
+
+def converted(*values: Any) -> int:
+    """Values that become fields of a message: everything inside is made anew."""
+    return capped(_CONVERTED * (deep(*values) + len(values)))
+
+
+def read(*values: Any) -> int:
+    """Bytes that are taken apart as a message."""
+    return capped(sum(_READ * len(value) for value in values if type(value) is bytes))

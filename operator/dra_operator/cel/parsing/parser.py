@@ -117,6 +117,7 @@ class _Level:
     target: _Value | None = None
     values: list[_Value] = field(default_factory=list)
     optional: set[int] = field(default_factory=set)
+    fields: list[tuple[str, int]] = field(default_factory=list)
     operators: list[_Operator] = field(default_factory=list)
 
 
@@ -293,6 +294,7 @@ class _Parser:
             token = self._take()
             if token.kind not in {"IDENTIFIER", "ESC_IDENTIFIER"}:
                 raise self._refuse(complaints.for_field(token))
+            level.fields.append((token.text.strip("`"), self._peek().at))
             if not self._takes(":"):
                 raise self._refuse(complaints.for_colon(self._peek()))
         return self._operand
@@ -311,7 +313,9 @@ class _Parser:
             entries = tuple(zip(nodes[::2], nodes[1::2], strict=True))
             self._made(syntax.MapLiteral(entries, level.at, optional), *level.values, counted=False)
         elif level.kind == "message":
-            self._made(syntax.Message(level.name, nodes, level.at), *level.values, counted=False)
+            fields, optional = tuple(level.fields), frozenset(level.optional)
+            node = syntax.Message(level.name, nodes, level.at, fields, optional)
+            self._made(node, *level.values, counted=False)
         else:
             self._called(level, nodes)
         return self._operator

@@ -146,11 +146,19 @@ class OptionalMap:
 
 @dataclass(eq=False, slots=True)
 class Message:
-    """`name{field: value}`: none of the values that selectors see can be built so; the checker refuses it."""
+    """`name{field: value, ?field: value}`: a message of protocol buffers.
+
+    Attributes:
+        values: of the fields.
+        fields: their names, and where each has its colon.
+        optional: the numbers of the optional fields.
+    """
 
     name: str
-    fields: tuple[Node, ...]
+    values: tuple[Node, ...]
     at: int
+    fields: tuple[tuple[str, int], ...] = ()
+    optional: frozenset[int] = field(default_factory=frozenset)
 
 
 Node: TypeAlias = (

@@ -41,32 +41,39 @@ class Kind:
     Equal types are one object, however deep they are, so that comparing them costs nothing. Must not be changed.
 
     Attributes:
+        nullable: whether it is that of a wrapper of protocol buffers: to everything but `null` and messages, it is the type of what is wrapped.
         is_open: whether it is, or holds, a type parameter.
         size: number of names that it is made of, up to a large number.
         depth: of types in types; 1 for a name alone.
     """
 
-    __slots__ = ("__weakref__", "_hash", "depth", "is_open", "name", "params", "size")
+    __slots__ = ("__weakref__", "_hash", "_plain", "depth", "is_open", "name", "nullable", "params", "size")
 
     name: str
     params: tuple[Kind, ...]
+    nullable: bool
     is_open: bool
     size: int
     depth: int
     _hash: int
+    _plain: Kind | None
 
-    def __new__(cls, name: str, params: tuple[Kind, ...] = ()) -> Kind:  # noqa: PYI034 -- there are no subclasses
+    def __new__(cls, name: str, params: tuple[Kind, ...] = (), *, nullable: bool = False) -> Kind:  # noqa: PYI034 -- there are no subclasses
         """The type of that name and these parameters."""
-        found = _KNOWN.get((name, params))
+        key = (name, params, nullable)
+        found = _KNOWN.get(key)
         if found is not None:
             return found
         made = super().__new__(cls)
-        made.name, made.params = name, params
+        made.name, made.params, made.nullable = key
         made.is_open = made.is_param or any(param.is_open for param in params)
         made.size = min(_ENDLESS, 1 + sum(param.size for param in params))
         made.depth = 1 + max((param.depth for param in params), default=0)
-        made._hash = hash((name, params))
-        return _KNOWN.setdefault((name, params), made)
+        made._hash = hash(key)
+        made._plain = None
+        if nullable or any(param._plain is not None for param in params):  # noqa: SLF001 -- types like this one
+            made._plain = cls(name, tuple([param.plain for param in params]))
+        return _KNOWN.setdefault(key, made)
 
     def __eq__(self, other: object) -> bool:
         """Whether it is the same type; two objects for one are made only when two threads make them at the same time."""
@@ -78,8 +85,13 @@ class Kind:
         """That of name and parameters."""
         return self._hash
 
-    def _parts(self) -> tuple[str, tuple[Kind, ...]]:
-        return self.name, self.params
+    def _parts(self) -> tuple[str, tuple[Kind, ...], bool]:
+        return self.name, self.params, self.nullable
+
+    @property
+    def plain(self) -> Kind:
+        """The type without wrappers: where cel-go compares types, it sees none."""
+        return self if self._plain is None else self._plain
 
     def __repr__(self) -> str:
         """For people who debug."""
@@ -96,6 +108,8 @@ class Kind:
 
     def _text(self, names: dict[str, str]) -> str:
         name = names.get(self.name, self.name)
+        if self.nullable:
+            return f"wrapper({name})"
         if self.is_large:
             return f"{name}(…)"
         if not self.params:
@@ -121,7 +135,7 @@ class Kind:
         return self.name[0] == "~" or (len(self.name) == 1 and self.name.isupper())
 
 
-_KNOWN: Final[WeakValueDictionary[tuple[str, tuple[Kind, ...]], Kind]] = WeakValueDictionary()
+_KNOWN: Final[WeakValueDictionary[tuple[str, tuple[Kind, ...], bool], Kind]] = WeakValueDictionary()
 
 DYN = Kind("dyn")
 ANY = Kind("google.protobuf.Any")
@@ -137,6 +151,11 @@ SEMVER = Kind("kubernetes.Semver")
 DEVICE = Kind("kubernetes.DRADevice")
 ERROR = Kind("!error!")
 """The type of what is wrong: it fits everything, so that one fault is told once."""
+
+
+def wrapper_of(kind: Kind) -> Kind:
+    """The type of a wrapper of values of that type."""
+    return Kind(kind.name, nullable=True)
 
 
 def list_of(element: Kind) -> Kind:
@@ -282,7 +301,7 @@ class Bindings:
                 return False, False
             self.found[param.name] = kind
             return True, False
-        if kind == known:
+        if kind.plain == known.plain:
             return True, True
         if not self._assignable(kind, known):
             return False, True
@@ -316,7 +335,7 @@ class Bindings:
 
 def _nullable(kind: Kind) -> bool:
     """Whether the checker lets values of a type be null: those of libraries, not the language's own."""
-    return "." in kind.name or kind.name == "optional_type"
+    return kind.nullable or "." in kind.name or kind.name == "optional_type"
 
 
 def less_specific(one: Kind, other: Kind) -> bool:

@@ -10,6 +10,7 @@ Python's own types stand for CEL's, with wrappers where Python would mix up what
 | map | dict with keys as `to_key` gives them |
 | optional, type | `Optional`, `TypeName` |
 | google.protobuf.Duration, google.protobuf.Timestamp | `Duration`, `Timestamp` |
+| google.protobuf.Empty, google.protobuf.Struct.FieldsEntry; other messages are one of the above | `Empty`, `Entry` |
 | net.IP, net.CIDR, kubernetes.URL, kubernetes.NamedFormat | `IP`, `CIDR`, `URL`, `NamedFormat` |
 | kubernetes.Quantity, kubernetes.Semver | `Quantity`, `Semver` |
 """
@@ -19,7 +20,7 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from dra_operator.errors import CelRuntimeError
 from dra_operator.quantity import Quantity
@@ -74,7 +75,7 @@ class Duration:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Timestamp:
-    """A point in time: seconds since 1970 in UTC and nanoseconds; from year 1 to year 9999.
+    """A point in time: seconds since 1970 in UTC and nanoseconds; from year 1 to year 9999, but for those of messages.
 
     The offset, in seconds east of UTC, is that of the text it came from; it shows when it is made text again, and nowhere else.
     """
@@ -82,6 +83,35 @@ class Timestamp:
     seconds: int
     nanos: int = 0
     offset: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Record:
+    """A message of protocol buffers that is no other value of CEL.
+
+    Attributes:
+        fields: those that are set.
+    """
+
+    fields: dict[str, Any]
+    DEFAULTS: ClassVar[dict[str, Any]] = {}
+
+    def field(self, name: str) -> Any:
+        """A field, or what it is when it is not set."""
+        return self.fields.get(name, self.DEFAULTS[name])
+
+
+class Empty(Record):
+    """`google.protobuf.Empty`, which has no fields."""
+
+    __slots__ = ()
+
+
+class Entry(Record):
+    """`google.protobuf.Struct.FieldsEntry`: a key and a value. Nobody builds one."""
+
+    __slots__ = ()
+    DEFAULTS: ClassVar[dict[str, Any]] = {"key": "", "value": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +305,8 @@ TYPE_NAMES: Final[dict[type, str]] = {
     TypeName: "type",
     Duration: "google.protobuf.Duration",
     Timestamp: "google.protobuf.Timestamp",
+    Empty: "google.protobuf.Empty",
+    Entry: "google.protobuf.Struct.FieldsEntry",
     IP: "net.IP",
     CIDR: "net.CIDR",
     URL: "kubernetes.URL",
@@ -286,6 +318,7 @@ TYPE_NAMES: Final[dict[type, str]] = {
 """Python type of a value → name of its CEL type."""
 
 _NUMBERS: Final = frozenset({int, UInt, float})
+_RECORDS: Final = frozenset({Empty, Entry})
 _STRICT: Final = frozenset({Quantity, Computed, Semver, IP, CIDR, URL, NamedFormat})
 
 
@@ -315,7 +348,17 @@ class OwnKey:
         return id(self.value)
 
 
-_OWN_KEYS: Final = frozenset({"list", "map", "optional_type", "kubernetes.Quantity", "kubernetes.URL"})
+_OWN_KEYS: Final = frozenset(
+    {
+        "google.protobuf.Empty",
+        "google.protobuf.Struct.FieldsEntry",
+        "kubernetes.Quantity",
+        "kubernetes.URL",
+        "list",
+        "map",
+        "optional_type",
+    }
+)
 _NO_KEYS: Final = {
     "bytes": "types.Bytes",
     "kubernetes.NamedFormat": "cel.Format",
@@ -409,6 +452,8 @@ def equal(left: Any, right: Any) -> bool:
         )
     if kind is Optional:
         return other is Optional and _equal_optionals(left, right)
+    if kind in _RECORDS:
+        return kind is other and equal(left.fields, right.fields)
     return kind is other and bool(left == right)
 
 
@@ -455,6 +500,8 @@ _GO_NAMES: Final = {
     "bytes": "types.Bytes",
     "google.protobuf.Duration": "types.Duration",
     "google.protobuf.Timestamp": "types.Timestamp",
+    "google.protobuf.Empty": "*types.protoObj",
+    "google.protobuf.Struct.FieldsEntry": "*types.protoObj",
     "null_type": "types.Null",
     "optional_type": "*types.Optional",
     "type": "*types.Type",
