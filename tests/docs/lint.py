@@ -25,7 +25,7 @@ Deployments, Jobs, or kinds that only you know. Other objects are passed over.
 * **Slices in the files** (`kubectl get resourceslices --output=yaml`) tell which attributes there are: misspelt ones are found, selectors that no device meets, constraints that none can.
 * **Output**: text with carets; `--output=json` with `findings`, each with `severity`, `code`, `file`, `line`, `column`, `endColumn`, `kind`, `namespace`, `name`, `path`, `message`, `remedy`;
   `--output=github` as annotations of a workflow: files are named from the root of the repository whatever the folder of the step, what came by stdin has no file. GitHub shows the first ten
-  errors and ten warnings of a step; the step's log has all. Lines and columns count from 1, columns in characters. The codes below are stable.
+  errors and ten warnings of a step; the step's log has all: `kubectl dra lint -f manifests --strict --output=github`. Lines and columns count from 1, columns in characters. The codes below are stable.
 * **Exit status**: 0 nothing found, or warnings only; 1 errors, with `--strict` also warnings; 2 something could not be looked at: a file that is not there (`Unreadable`; the findings in others are
   shown all the same), a cluster that does not answer, a flag that is none.
 

@@ -77,6 +77,10 @@ def _faults(document: Document) -> list[Finding]:
 
 def _is_object(item: Item) -> bool:
     missing = [name for name in ("apiVersion", "kind") if not isinstance(item.raw.get(name), str)]
+    if item.is_inner_list:
+        remedy = "put its items into the outer List"
+        item.tell("NotAnObject", ("kind",), "is a List within a List, which kubectl refuses", remedy=remedy)
+        return False
     if not item.raw:
         item.tell("NotAnObject", (), "is no object")
     elif missing:

@@ -68,6 +68,11 @@ class Item:
         return self.api_version.partition("/")[0] == GROUP and self.kind in KINDS
 
     @property
+    def is_inner_list(self) -> bool:
+        """Whether it is a List among the items of another. Its items are looked at for themselves."""
+        return bool(self.prefix) and self.kind.endswith("List") and isinstance(self.raw.get("items"), list)
+
+    @property
     def namespace(self) -> str:
         """As the object says it; empty if it says none."""
         return str(dig(self.raw, "metadata", "namespace") or "")
@@ -184,7 +189,7 @@ class Item:
 
 
 def items(document: Document) -> Iterator[Item]:
-    """The objects of a document: itself, or the items of a List."""
+    """The objects of a document: itself, or the items of a List, in which further Lists are objects, too."""
     yield from _items(document, document.value, ())
 
 
@@ -194,6 +199,8 @@ def _items(document: Document, value: Any, prefix: Path) -> Iterator[Item]:
         return
     listed = value.get("items")
     if str(value.get("kind") or "").endswith("List") and isinstance(listed, list):
+        if prefix:
+            yield Item(document, prefix, value)
         for number, item in enumerate(listed):
             yield from _items(document, _with_type(item, value), (*prefix, "items", number))
         return

@@ -137,5 +137,13 @@ def test_a_group_or_version_that_is_none_is_told(api_version: str, message: str)
     assert message in found.message
 
 
+def test_a_list_within_a_list_is_told_and_its_items_are_looked_at() -> None:
+    inner = {"apiVersion": "v1", "kind": "List", "items": [yaml.safe_load(CLAIM.replace("true", "nope"))]}
+
+    found = lint({"apiVersion": "v1", "kind": "List", "items": [inner]})
+
+    assert {one.code for one in found} == {"NotAnObject", "CelInvalid"}
+
+
 def test_kinds_of_the_same_name_in_other_groups_are_passed_over() -> None:
     assert look(documents("made.yaml", CLAIM.replace("resource.k8s.io/v1", "storage.example.com/v1"))) == []
