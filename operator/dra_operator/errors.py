@@ -5,6 +5,7 @@
     │   ├── InvalidObject           an object of the API that cannot be decoded
     │   ├── InvalidClaim            a claim (or a class that it names) that can never be allocated as written
     │   ├── InvalidPod              a pod that kube-scheduler will not place as written
+    │   ├── InvalidCapacity         an amount of a capacity that cannot be counted
     │   ├── InvalidPool             a pool whose slices contradict each other
     │   ├── InvalidQuantity         text that is no Kubernetes quantity
     │   └── InvalidSettings         flags, environment, settings file
@@ -103,6 +104,10 @@ class InvalidPod(InvalidInput):
 
 class InvalidPool(InvalidInput):
     """A pool whose slices contradict each other (alloc P-12). `path` is `<driver>/<pool>`."""
+
+
+class InvalidCapacity(InvalidInput):
+    """An amount of a device's capacity that cannot be counted (alloc Q-4b). `path` is the capacity."""
 
 
 class InvalidQuantity(InvalidInput):

@@ -102,17 +102,3 @@ def off_by_default(minor: int) -> dict[str, str]:
         gate: f"{PLAIN_NAMES.get(gate, gate)}: off by default before Kubernetes 1.{since}"
         for gate, since in later.items()
     }
-
-
-NOT_BUILT: frozenset[str] = frozenset(
-    {
-        "compatibility_groups",
-        "consumable_capacity",
-        "derived_attributes",
-        "fractional_capacity_range",
-        "list_type_attributes",
-        "optional_node_operations",
-        "partitionable_devices",
-    }
-)
-"""Switches whose semantics the allocator does not have yet: what needs them is refused with a reason, never half-allocated."""

@@ -15,6 +15,7 @@ As upstream does, texts without a digit (`Gi`, `+`, `.`) are read as zero: the A
 from __future__ import annotations
 
 import re
+import sys
 from typing import Final, NamedTuple
 
 from dra_operator.errors import InvalidQuantity
@@ -51,9 +52,12 @@ class Quantity:
         power: the power of ten of the unit that upstream counts it in.
         small: whether upstream holds the number of those units as a 64-bit number, not as a decimal. CEL can tell: `1000m` and
             `100Ti` are no integers, `1k` and `10Ti` are, and the last digit of a double hangs on it.
+
+    Attributes:
+        text: as it was written; empty if it was not read, but computed. Upstream tells amounts apart by it in one place (oracle 7 no. 3).
     """
 
-    __slots__ = ("nano", "notation", "power", "small")
+    __slots__ = ("nano", "notation", "power", "small", "text")
 
     def __init__(
         self, nano: int, notation: str = DECIMAL_SI, power: int = NANO_POWER, *, small: bool = False
@@ -62,6 +66,7 @@ class Quantity:
         self.notation = notation
         self.power = power
         self.small = small
+        self.text = ""
 
     @classmethod
     def of(cls, whole: int, notation: str = DECIMAL_SI) -> Quantity:
@@ -86,7 +91,9 @@ class Quantity:
         else:
             power = _exponent(raw, exponent) if exponent else _DECIMAL[suffix or ""]
             made = _decimal(digits, power, DECIMAL_EXPONENT if exponent else DECIMAL_SI)
-        return -made if sign == "-" else made
+        found_amount = -made if sign == "-" else made
+        found_amount.text = sys.intern(text)
+        return found_amount
 
     @property
     def units(self) -> int:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from dra_operator.allocator import AllocatedState, SharedDeviceId
+from dra_operator.allocator import AllocatedState
 from dra_operator.features import Features
 from dra_operator.model import DeviceClass, DeviceId, Node, ResourceClaim, ResourceSlice, Value, from_object
 from dra_operator.quantity import Quantity
@@ -176,10 +176,7 @@ def _problem(raw: Json) -> Problem:
 def _allocated(raw: Json) -> AllocatedState:
     return AllocatedState(
         devices=frozenset(_device_id(each) for each in raw.get("devices") or ()),
-        shared=frozenset(
-            SharedDeviceId(_device_id(each), each.get("shareID", ""))
-            for each in raw.get("sharedDeviceIDs") or ()
-        ),
+        shared=frozenset(_device_id(each) for each in raw.get("sharedDeviceIDs") or ()),
         capacity={
             _device_id(each): {name: Quantity.parse(amount) for name, amount in each["capacity"].items()}
             for each in raw.get("aggregatedCapacity") or ()

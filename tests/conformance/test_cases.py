@@ -15,7 +15,7 @@ from .problems import Case, Expected, UnknownCase, decode_case, own_lines
 from .running import Answer, Verdict, ask, difference, run, verdict
 
 if TYPE_CHECKING:
-    from dra_operator.cel.interface import SelectorCompiler
+    from dra_operator.cel.interface import CelCompiler
 
     from .problems import Json
 
@@ -32,17 +32,17 @@ RAW = {
 
 
 @pytest.fixture(scope="module")
-def compiler() -> SelectorCompiler:
+def compiler() -> CelCompiler:
     return default_compiler()
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
-def test_upstreams_answer(case: Case, compiler: SelectorCompiler) -> None:
+def test_upstreams_answer(case: Case, compiler: CelCompiler) -> None:
     assert verdict(case, compiler) == Verdict()
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
-def test_the_products_answer(case: Case, compiler: SelectorCompiler) -> None:
+def test_the_products_answer(case: Case, compiler: CelCompiler) -> None:
     """The same, but for the scopes of errors."""
     before = case.problem.fingerprint()
     answer = ask(case.problem, compiler, Options())
@@ -65,49 +65,43 @@ def test_every_case_says_which_rule_it_tells() -> None:
 # --- the runner itself
 
 
-def test_a_case_of_an_unbuilt_feature_is_skipped_and_named(compiler: SelectorCompiler) -> None:
+def test_a_case_that_needs_what_is_not_built_is_skipped_and_named(compiler: CelCompiler) -> None:
+    device = {"name": "d", "nodeAllocatableResources": {"cpu": {}}}
+    slice_ = {
+        "metadata": {"name": "s"},
+        "spec": {
+            "driver": "k.test",
+            "allNodes": True,
+            "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
+            "devices": [device],
+        },
+    }
+    request = {
+        "name": "r",
+        "exactly": {"deviceClassName": "k", "allocationMode": "ExactCount", "count": 1},
+    }
+    raw = {
+        **RAW,
+        "classes": [{"metadata": {"name": "k"}}],
+        "slices": [slice_],
+        "claims": [{"metadata": {"name": "c"}, "spec": {"devices": {"requests": [request]}}}],
+    }
     lines: list[str] = []
-    tally = run(
-        [decode_case({**RAW, "requiredFeatures": ["DRAConsumableCapacity"]}, "x")], compiler, lines.append
-    )
-    assert tally.lines() == ["skipped cases need: DRAConsumableCapacity", "0 passed, 0 failed, 1 skipped"]
+    tally = run([decode_case(raw, "x")], compiler, lines.append)
+    assert tally.lines() == [
+        "skipped cases need: DRANodeAllocatableResources",
+        "0 passed, 0 failed, 1 skipped",
+    ]
     assert lines == []
 
 
-def test_a_gate_that_is_merely_on_does_not_skip(compiler: SelectorCompiler) -> None:
-    raw = {
-        **RAW,
-        "features": {"AdminAccess": True, "ConsumableCapacity": True},
-        "expect": {"outcome": "results"},
-    }
-    assert verdict(decode_case({**raw, "claims": []}, "x"), compiler) == Verdict()
-
-
-def test_inputs_that_use_an_unbuilt_feature_skip(compiler: SelectorCompiler) -> None:
-    request = {
-        "name": "r",
-        "exactly": {
-            "deviceClassName": "k",
-            "allocationMode": "ExactCount",
-            "capacity": {"requests": {"m": "1"}},
-        },
-    }
-    raw = {
-        **RAW,
-        "features": {"ConsumableCapacity": True},
-        "classes": [{"metadata": {"name": "k"}}],
-        "claims": [{"metadata": {"name": "c"}, "spec": {"devices": {"requests": [request]}}}],
-    }
-    assert verdict(decode_case(raw, "x"), compiler) == Verdict(needs=frozenset({"DRAConsumableCapacity"}))
-
-
-def test_a_wrong_answer_fails_with_a_line(compiler: SelectorCompiler) -> None:
+def test_a_wrong_answer_fails_with_a_line(compiler: CelCompiler) -> None:
     lines: list[str] = []
     tally = run([decode_case(RAW, "x")], compiler, lines.append)
     assert (tally.failed, lines) == (1, ['FAIL one: expected none, got results [{"devices": {}}]'])
 
 
-def test_more_steps_than_upstream_takes_are_a_failure(compiler: SelectorCompiler) -> None:
+def test_more_steps_than_upstream_takes_are_a_failure(compiler: CelCompiler) -> None:
     """A right answer all the same (alloc I-7); fewer are welcome."""
 
     def lines(steps: int) -> list[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.fleet import Fleet, accelerators, claims_of, gates
+from tests.e2e.fleet import Fleet, accelerators, claims_of
 from tests.e2e.harness.objects import claim_template, device, device_class, exactly, node, pod, resource_slice
 
 if TYPE_CHECKING:
@@ -152,24 +152,62 @@ def test_all_waits_for_the_whole_pool(fleet: Fleet) -> None:
     assert fleet.devices("whole") == {"gpu": ["gpu-a-0", "gpu-a-1", "gpu-b-0", "gpu-b-1"]}
 
 
-def test_device_that_needs_an_unbuilt_feature_is_no_candidate(fleet: Fleet) -> None:
-    """Partitions draw on counters, which the allocator does not count yet: better none than half of it. The reason names the feature."""
+def test_parts_of_a_device_are_given_out_as_long_as_its_counters_last(fleet: Fleet) -> None:
+    """Two of three parts fit on the device; the third pod goes on when one of them ends (alloc section 7)."""
     driver, name = fleet.name("gpu"), fleet.node()
     counters = resource_slice(
         driver, name, [], sharedCounters=[{"name": "gpu-0", "counters": {"slices": {"value": "7"}}}]
     )
     counters["metadata"]["name"] += "-counters"
     del counters["spec"]["devices"]
-    part = device("part-0") | {
-        "consumesCounters": [{"counterSet": "gpu-0", "counters": {"slices": {"value": "1"}}}]
-    }
-    slices = [counters, resource_slice(driver, name, [part])]
+    parts = [
+        device(f"part-{number}")
+        | {"consumesCounters": [{"counterSet": "gpu-0", "counters": {"slices": {"value": "3"}}}]}
+        for number in range(3)
+    ]
+    slices = [counters, resource_slice(driver, name, parts)]
     for made in slices:
         made["spec"]["pool"]["resourceSliceCount"] = 2
-    fleet.workspace.apply(*slices, pod("train", templates={"gpu": "one"}))
-    fleet.told("train", "AllocationFailed", "DRAPartitionableDevices")
+    fleet.workspace.apply(
+        *slices, pod("first", templates={"gpu": "one"}), pod("second", templates={"gpu": "one"})
+    )
+    fleet.running("first", "second")
+    fleet.workspace.apply(pod("third", templates={"gpu": "one"}))
+    fleet.told("third", "AllocationFailed", "shared counters do not suffice (gpu-0/slices: 3 needed, 1 left)")
+    fleet.workspace.kubectl.delete("pod", "first")
+    fleet.running("third")
 
-    assert gates(fleet.workspace.kubectl.get("pod", "train")) == ["dra-operator.io/allocate"]
+    assert fleet.devices("second") | {"third": fleet.devices("third")["gpu"]} == {
+        "gpu": ["part-1"],
+        "third": ["part-0"],
+    }
+
+
+def test_shares_of_a_device_are_given_out_as_long_as_its_capacity_lasts(fleet: Fleet) -> None:
+    """The real API server takes the shares, and kube-scheduler the pods (alloc section 8)."""
+    driver, name = fleet.name("gpu"), fleet.node()
+    policy = {"default": "10Gi", "validRange": {"min": "10Gi", "step": "10Gi", "max": "40Gi"}}
+    shared = device("gpu-0") | {
+        "allowMultipleAllocations": True,
+        "capacity": {"memory": {"value": "40Gi", "requestPolicy": policy}},
+    }
+    fleet.workspace.apply(
+        resource_slice(driver, name, [shared]),
+        claim_template("much", exactly("gpu", driver, capacity={"requests": {"memory": "15Gi"}})),
+        pod("first", templates={"gpu": "much"}),
+    )
+    fleet.running("first")
+    fleet.workspace.apply(pod("second", templates={"gpu": "one"}))
+    fleet.running("second")
+    fleet.workspace.apply(pod("third", templates={"gpu": "much"}))
+    fleet.told("third", "AllocationFailed", "too little capacity (memory: 20Gi asked for, 10Gi of 40Gi left)")
+    (much,), (little,) = (allocation(fleet, name)["devices"]["results"] for name in ("first", "second"))
+    fleet.workspace.kubectl.delete("pod", "first")
+    fleet.running("third")
+
+    assert (much["device"], much["consumedCapacity"]) == ("gpu-0", {"memory": "20Gi"})
+    assert (little["device"], little["consumedCapacity"]) == ("gpu-0", {"memory": "10Gi"})
+    assert much["shareID"] != little["shareID"]
 
 
 def test_slices_that_go_take_nothing_from_pods_that_run(fleet: Fleet) -> None:

@@ -233,10 +233,10 @@ def mistakes(fleet: Fleet) -> dict[str, Mistake]:
             f"8 not matching the selector {kind.format(gpu, 'Ampre')}). Waiting will not help",
             exactly("gpu", gpu, selectors=cel(kind.format(gpu, "Ampere"))),
         ),
-        "not-built": Mistake(
-            exactly("gpu", gpu, capacity={"requests": {"memory": "10Gi"}}),
-            "FeatureUnsupported",
-            f"{request}.capacity: request gpu: needs consumable capacity (DRAConsumableCapacity), which this release does not allocate",
+        "too-much": Mistake(
+            exactly("gpu", gpu, capacity={"requests": {"memory": "10Ti"}}),
+            "AllocationFailed",
+            "8 with too little capacity (memory: 10Ti asked for, 80Gi there)",
             good,
         ),
     }

@@ -10,15 +10,27 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .manifests import HERE, Object, documents
-from .outcomes import Aligned, Apart, Configured, Demand, Holds, Named, Readied, Serves, Shared, Told, Waits
+from .outcomes import (
+    Aligned,
+    Apart,
+    Configured,
+    Consumes,
+    Demand,
+    Different,
+    Holds,
+    Named,
+    Readied,
+    Serves,
+    Shared,
+    Told,
+    Waits,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
 PCIE_ROOT = "resource.kubernetes.io/pcieRoot"
-CONSUMABLE = "consumable capacity (DRAConsumableCapacity)"
-PARTITIONABLE = "partitionable devices (DRAPartitionableDevices)"
 BINDING = "its driver, or what attaches the device, to report that in status.devices of the claim"
 VF = "sriovnetwork.k8snetworkplumbingwg.io"
 
@@ -81,17 +93,6 @@ def drivers(objects: Iterable[Object]) -> list[str]:
     return sorted({obj["spec"]["driver"] for obj in objects if obj["kind"] == "ResourceSlice"})
 
 
-def _all_wait(pods: str, count: int, needs: str, *words: str) -> tuple[Demand, ...]:
-    """Devices of the driver need it: the claim itself is fine."""
-    said = (needs, "does not allocate", "published without that feature", *words)
-    return (Waits(pods, "AllocationFailed", said, count),)
-
-
-def _refused(pods: str, count: int, needs: str, *words: str) -> tuple[Demand, ...]:
-    """The claim itself asks for it."""
-    return (Waits(pods, "FeatureUnsupported", (needs, "does not allocate", *words), count),)
-
-
 _ONE = {"gpu": 1}
 _MIG = {"small-a": 1, "small-b": 1, "medium": 1, "large": 1}
 _PAIR = {"gpu": 1, "efa": 1}
@@ -118,7 +119,10 @@ NVIDIA = (
     ),
     Case(
         "nvidia/mig-one-parent.yaml", "mig-dynamic", "MIG devices of three sizes on one GPU, partitioned on demand",
-        _all_wait("sliced", 4, PARTITIONABLE), PARTITIONABLE,
+        (
+            Serves("sliced", _MIG), Aligned("sliced", _PARENT),
+            Waits("sliced", "AllocationFailed", ("in use", "the pod goes on by itself"), 3),
+        ),
     ),
     Case(
         "nvidia/mig-by-size.yaml", "mig-static", "MIG devices by their multiprocessors",
@@ -149,15 +153,21 @@ NVIDIA = (
     ),
     Case(
         "nvidia/share-by-number.yaml", "shares", "shares of GPUs as the driver divides them",
-        _all_wait("share-by-number", 4, CONSUMABLE), CONSUMABLE,
+        (
+            Serves("share-by-number", _ONE, 2), Consumes("share-by-number", "gpu", {"memory": "40Gi"}), Apart("share-by-number"),
+            Waits("share-by-number", "AllocationFailed", ("too little capacity", "the pod goes on by itself"), 2),
+        ),
     ),
     Case(
         "nvidia/share-unlimited.yaml", "shares", "GPUs that any number of claims share",
-        _all_wait("share-unlimited", 2, CONSUMABLE), CONSUMABLE,
+        (Serves("share-unlimited", _ONE, 2),),
     ),
     Case(
         "nvidia/share-by-memory.yaml", "shares", "4Gi of a GPU's memory",
-        _refused("share-by-memory", 2, CONSUMABLE, "request gpu"), CONSUMABLE,
+        (
+            Serves("share-by-memory", _ONE, 2), Shared("share-by-memory"),
+            Consumes("share-by-memory", "gpu", {"memory": "4Gi"}),
+        ),
     ),
     Case(
         "nvidia/gpu-and-nic.yaml", "a100-efa", "a GPU and a fast NIC",
@@ -256,7 +266,7 @@ EXAMPLE = (
     ),
     Case(
         "example/two-of-a-kind.yaml", "partitions", "two partitions of a GPU by one request",
-        _all_wait("halved", 1, PARTITIONABLE), PARTITIONABLE,
+        (Serves("halved", {"parts": 2}), Apart("halved")),
     ),
     Case(
         "example/one-gpu.yaml", "binding", "a GPU that has to be made ready first",
@@ -269,11 +279,18 @@ EXAMPLE = (
     ),
     Case(
         "example/shared-capacity.yaml", "shared", "parts of a GPU by memory and compute",
-        _refused("sharer-*", 2, CONSUMABLE, "request gpu"), CONSUMABLE,
+        (
+            Serves("sharer-*", _ONE, 2), Shared("sharer-*"),
+            Consumes("sharer-*", "gpu", {"memory": "16Gi", "compute": "20"}),
+        ),
     ),
     Case(
         "example/shared-bandwidth.yaml", "net", "parts of a NIC's bandwidth",
-        (*_refused("busy", 1, CONSUMABLE), *_refused("quiet", 1, CONSUMABLE)), CONSUMABLE,
+        (
+            Serves("busy", {"nic": 1}), Serves("quiet", {"nic": 1}), Shared("*"),
+            Consumes("busy", "nic", {"vfs": "1", "ingressBandwidth": "10G", "egressBandwidth": "5G"}),
+            Consumes("quiet", "nic", {"vfs": "1", "ingressBandwidth": "5G", "egressBandwidth": "5G"}),
+        ),
     ),
 )  # fmt: skip
 
@@ -308,13 +325,15 @@ OTHERS = (
     ),
     Case(
         "amd/distinct-parent.yaml", "mi300x", "two partitions of different GPUs (distinctAttribute)",
-        _refused("pair", 1, CONSUMABLE), CONSUMABLE,
+        (Serves("pair", {"p0": 1, "p1": 1}), Different("pair", "gpu.amd.com/deviceID")),
     ),
     Case(
         "cpu/exclusive.yaml", "individual", "exclusive CPUs, each a device",
         (Serves("exclusive", {"cpus": 10}), Apart("exclusive")),
     ),
-    Case("cpu/by-number.yaml", "grouped", "CPUs of a group by number", _refused("exclusive", 1, CONSUMABLE), CONSUMABLE),
+    Case("cpu/by-number.yaml", "grouped", "CPUs of a group by number",
+        (Serves("exclusive", {"cpus": 1}), Consumes("exclusive", "cpus", {"dra.cpu/cpu": "10"})),
+    ),
     Case("tpu/all.yaml", "v4", "all TPUs of a host", (Serves("trainer", {"tpus": 4}),)),
     Case("tpu/four.yaml", "v4", "four TPUs", (Serves("trainer", {"tpus": 4}),)),
     Case(
@@ -357,7 +376,7 @@ OTHERS = (
     ),
     Case(
         "hami/parts.yaml", "cores", "cores and memory of a GPU",
-        _refused("modest", 1, CONSUMABLE, "request gpu"), CONSUMABLE,
+        (Serves("modest", _ONE), Consumes("modest", "gpu", {"cores": "30", "memory": "4Gi"})),
     ),
     Case(
         "rbln/contention.yaml", "npus", "three pods for two NPUs",

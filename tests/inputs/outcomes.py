@@ -195,6 +195,45 @@ class Aligned:
 
 
 @dataclass(frozen=True)
+class Different:
+    """No two devices of a pod have the same value of the attribute, which all of them have."""
+
+    pods: str
+    attribute: str
+
+    def problem(self, seen: Snapshot) -> str | None:
+        """See Demand."""
+        for pod in seen.served(self.pods):
+            devices = [device for found in seen.devices(pod).values() for device in found]
+            values = [device.attributes.get(self.attribute) for device in devices]
+            if len(values) != len(set(values)) or None in values:
+                return f"pod {pod['metadata']['name']}: {self.attribute} is {values}"
+        return None
+
+
+@dataclass(frozen=True)
+class Consumes:
+    """Every share that a request of the workload got takes so much of its device, and has an id of its own."""
+
+    pods: str
+    request: str
+    capacity: Mapping[str, str]
+
+    def problem(self, seen: Snapshot) -> str | None:
+        """See Demand."""
+        ids: list[str] = []
+        for pod in seen.served(self.pods):
+            for claim in seen.claims_of(pod):
+                for result in claim["status"]["allocation"]["devices"]["results"]:
+                    if result["request"] != self.request:
+                        continue
+                    if result.get("consumedCapacity") != dict(self.capacity):
+                        return f"{claim['metadata']['name']}: consumes {result.get('consumedCapacity')}"
+                    ids.append(result.get("shareID", ""))
+        return None if len(ids) == len(set(ids)) and all(ids) else f"share ids {ids}"
+
+
+@dataclass(frozen=True)
 class Apart:
     """No device is with two pods of the workloads."""
 

@@ -32,7 +32,7 @@ from dra_operator.model import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_operator.cel.interface import Selector
+    from dra_operator.cel.interface import Derivation, Selector
 
 ON = Features(admin_access=True, prioritized_list=True, device_taints=True)
 NODE = from_object(Node, {"metadata": {"name": "n"}})
@@ -62,6 +62,9 @@ class TinyCompiler:
     def compile(self, expression: str, features: Features) -> Selector:
         del features
         return Equals(*expression.split("="))
+
+    def compile_derived(self, expression: str, features: Features) -> Derivation:
+        raise AssertionError(f"no claim has {expression} in {features}")
 
 
 # --- problems

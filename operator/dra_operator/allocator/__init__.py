@@ -9,7 +9,7 @@ from .matcher import ClaimSpot, bound_driver, matcher_of, request_matches
 from .nodes import node_matches, selector_matches
 from .pools import Candidate, pool_problem, view_of
 from .reporter import SILENT, Collector, Rejection, Reporter, RequestRef, Why
-from .state import AllocatedState, Inputs, Options, SharedDeviceId, SliceList, SliceSource
+from .state import AllocatedState, Inputs, Options, SliceList, SliceSource
 from .taints import taint_text, tolerates, untolerated
 from .unbuilt import device_needs, gate_of
 
@@ -25,7 +25,6 @@ __all__ = [
     "Rejection",
     "Reporter",
     "RequestRef",
-    "SharedDeviceId",
     "SliceList",
     "SliceSource",
     "Why",

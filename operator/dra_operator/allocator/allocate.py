@@ -68,15 +68,11 @@ class Allocator:
             InvalidPool: with `upstream_0_37` only: pools that the product fails per node.
             CelError: a selector fails on a device that had to be tested (alloc L-4).
             WorkLimitReached: the decision may do no more work on selectors.
-            FeatureUnsupported: a claim uses a feature that is not built.
         """
         view = view_of(self._inputs.slices, node, self._inputs.features, strict=self._options.upstream_0_37)
         self._report_pools(view)
         reader = Reader(self._inputs, self._options, view)
         requests = [reader.read(claim) for claim in claims]
-        for entry in requests:
-            if entry.unsupported is not None:
-                raise entry.unsupported
         return self._solve(view, requests)
 
     def _solve(self, view: View, claims: Sequence[ClaimRequests]) -> tuple[AllocationResult, ...]:

@@ -1,4 +1,4 @@
-"""What the devices of a claim must have in common (alloc section 6).
+"""What the devices of a claim must have in common, or must not (alloc section 6).
 
 Built by `requests`, driven by `search`: `add` when a device is taken, `remove` when it is given back, strictly last in, first out. State
 lives for one call of the allocator. Refusals are final for a partial choice (C-4).
@@ -6,17 +6,50 @@ lives for one call of the allocator. Refusals are final for a partial choice (C-
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from dra_operator.errors import CelCompileError, CelError, CelRuntimeError, Spot, WorkLimitReached
 
 from .reporter import Rejection, Why
-from .unbuilt import gate_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dra_operator.cel.interface import CelCompiler
     from dra_operator.features import Features
     from dra_operator.model import Device, DeviceAttribute, DeviceConstraint
 
+    from .matcher import ClaimSpot
+    from .pools import Candidate
+
 _SCALARS: Final = ("string", "int_value", "bool_value", "version")
-_LISTS: Final = ("ints", "bools", "strings", "versions")
+_IN_SETS: Final = ("ints", "bools", "strings", "versions", "int_value", "bool_value", "string", "version")
+_TYPES: Final = {
+    "ints": "int",
+    "bools": "bool",
+    "strings": "string",
+    "versions": "version",
+    "int_value": "int",
+    "bool_value": "bool",
+}
+
+
+class Derived(Protocol):
+    """A request or alternative, as far as its derived attributes go."""
+
+    @property
+    def derived(self) -> Mapping[str, str]:
+        """Their expressions, by name."""
+        ...
+
+    @property
+    def spot(self) -> ClaimSpot:
+        """How errors name it."""
+        ...
+
+    def derived_path(self, name: str) -> str:
+        """Where in the claim the expression is."""
+        ...
 
 
 class Constraint(Protocol):
@@ -26,8 +59,13 @@ class Constraint(Protocol):
         """Whether devices of that request (`base`) or sub-request (`ref`) fall under it."""
         ...
 
-    def add(self, driver: str, device: Device) -> Rejection | None:
-        """Take the device in, or say why not; a refused device leaves no trace."""
+    def add(self, wanted: Derived, candidate: Candidate) -> Rejection | None:
+        """Take the device in, or say why not; a refused device leaves no trace.
+
+        Raises:
+            CelError: the expression of a derived attribute fails on it (alloc D-4).
+            WorkLimitReached: it is not known yet, and the decision may do no more work.
+        """
         ...
 
     def remove(self) -> None:
@@ -35,65 +73,189 @@ class Constraint(Protocol):
         ...
 
 
+class Values(NamedTuple):
+    """The values of an attribute as a set; `kind` is their type, and those of different types have nothing in common (alloc C-9, C-12)."""
+
+    kind: str
+    values: frozenset[object]
+
+    def common(self, other: Values) -> Values | None:
+        """What both have, if anything."""
+        both = self.values & other.values if self.kind == other.kind else None
+        return Values(self.kind, both) if both else None
+
+
+def values_of(attribute: DeviceAttribute) -> Values | None:
+    """The values of a scalar or a list; None if it has none (alloc C-9)."""
+    for name in _IN_SETS:
+        found = getattr(attribute, name)
+        if isinstance(found, tuple):
+            if found:
+                return Values(_TYPES[name], frozenset(found))
+        elif found is not None:
+            return Values(_TYPES.get(name, name), frozenset((found,)))
+    return None
+
+
+class Attributes:
+    """Attributes of devices as constraints see them: derived ones shadow those that the driver publishes (alloc D-5).
+
+    Args:
+        compiler: of derived attributes; keeps their values by slice.
+        features: the environment of their expressions.
+    """
+
+    def __init__(self, compiler: CelCompiler, features: Features) -> None:
+        self._compiler = compiler
+        self._features = features
+
+    def of(self, wanted: Derived, candidate: Candidate, name: str) -> DeviceAttribute | None:
+        """The attribute, if the device has it.
+
+        Raises:
+            CelError: its expression fails on the device, with upstream's words in front.
+            WorkLimitReached: its value is not known yet.
+        """
+        expression = wanted.derived.get(name)
+        if expression is None:
+            return lookup(candidate.device, candidate.id.driver, name)
+        try:
+            derivation = self._compiler.compile_derived(expression, self._features)
+            return derivation.attribute(candidate.slice_, candidate.device)
+        except CelError as error:
+            raise _located(error, wanted, candidate, name) from error
+        except WorkLimitReached as error:
+            raise WorkLimitReached(
+                error.units, Spot(wanted.spot.ref, wanted.derived_path(name), "", expression)
+            ) from error
+
+
+def _located(error: CelError, wanted: Derived, candidate: Candidate, name: str) -> CelError:
+    is_general = isinstance(error, CelCompileError)
+    device = "" if is_general else str(candidate.id)
+    spot = Spot(wanted.spot.ref, wanted.derived_path(name), device, str(error))
+    match error:
+        case CelCompileError():
+            return CelCompileError(f"compile derived attribute {name} failed: {error}", spot, error.faults)
+        case CelRuntimeError():
+            text = f"evaluate derived attribute {name} on device {candidate.id} failed: {error}"
+            return CelRuntimeError(text, spot)
+        case _:
+            return type(error)(f"derived attribute {name} on device {candidate.id}: {error}", spot)
+
+
 class MatchAttribute:
-    """All devices have the same value of one attribute (alloc C-6…C-8).
+    """All devices have the same value of one attribute, or with lists one in common (alloc C-6…C-12).
 
     Args:
         constraint: with `match_attribute` set.
         index: of the constraint in its claim.
-        features: whether list values are compared (not built: such values are refused with that reason).
+        attributes: where values come from.
+        lists: whether lists are compared, by what they have in common.
     """
 
-    def __init__(self, constraint: DeviceConstraint, index: int, features: Features) -> None:
+    def __init__(
+        self, constraint: DeviceConstraint, index: int, attributes: Attributes, *, lists: bool
+    ) -> None:
         self._requests = frozenset(constraint.requests)
         self._attribute = constraint.match_attribute or ""
         self._name = f"spec.devices.constraints[{index}].matchAttribute {self._attribute}"
-        self._lists = features.list_type_attributes
-        self._reference: DeviceAttribute | None = None
+        self._attributes = attributes
+        self._lists = lists
+        self._first: DeviceAttribute | None = None
         self._count = 0
+        self._common: list[Values] = []
 
     def applies_to(self, base: str, ref: str) -> bool:
         """See Constraint (alloc C-2)."""
         return not self._requests or base in self._requests or ref in self._requests
 
-    def add(self, driver: str, device: Device) -> Rejection | None:
+    def add(self, wanted: Derived, candidate: Candidate) -> Rejection | None:
         """See Constraint."""
-        found = lookup(device, driver, self._attribute)
-        refusal = self._refusal(found)
-        if refusal is None:
-            if self._count == 0:
-                self._reference = found
-            self._count += 1
+        found = self._attributes.of(wanted, candidate, self._attribute)
+        if found is None:
+            return Rejection(Why.CONSTRAINT, f"{self._name}: the device does not have it")
+        refusal = self._add_values(found) if self._lists else self._add_scalar(found)
+        self._count += refusal is None
         return refusal
 
     def remove(self) -> None:
         """See Constraint; after the last one the next device sets a new reference (alloc C-8)."""
         self._count -= 1
+        if self._lists:
+            self._common.pop()
 
-    def _refusal(self, found: DeviceAttribute | None) -> Rejection | None:
-        if found is None:
-            return Rejection(Why.CONSTRAINT, f"{self._name}: the device does not have it")
-        if self._lists and any(getattr(found, name) is not None for name in _LISTS):
-            return Rejection(Why.NOT_BUILT, gate_of("list_type_attributes"))
-        if self._count == 0:
-            return self._first_refusal(found)
-        return None if self._same(found) else Rejection(Why.CONSTRAINT, self._name)
-
-    def _first_refusal(self, found: DeviceAttribute) -> Rejection | None:
-        """Without list types any first value will do, even none (alloc C-6); with them it must be usable (alloc C-9)."""
-        if self._lists and _scalar(found) is None:
+    def _add_values(self, found: DeviceAttribute) -> Rejection | None:
+        """The running intersection, all of which are kept to go back to (alloc C-10, C-11)."""
+        values = values_of(found)
+        if values is None:
             return Rejection(Why.CONSTRAINT, f"{self._name}: its value cannot be used")
+        common = self._common[-1].common(values) if self._common else values
+        if common is None:
+            return Rejection(Why.CONSTRAINT, self._name)
+        self._common.append(common)
         return None
 
-    def _same(self, found: DeviceAttribute) -> bool:
-        """Compare by the type of the new value; versions as text (alloc C-7, oracle 7 no. 8)."""
+    def _add_scalar(self, found: DeviceAttribute) -> Rejection | None:
+        """Any first value will do, even none (alloc C-6); versions are compared as text (alloc C-7, oracle 7 no. 8)."""
+        if self._count == 0:
+            self._first = found
+            return None
         field = _scalar(found)
-        return field is not None and bool(getattr(self._reference, field) == getattr(found, field))
+        is_same = field is not None and getattr(self._first, field) == getattr(found, field)
+        return None if is_same else Rejection(Why.CONSTRAINT, self._name)
+
+
+class DistinctAttribute:
+    """No two devices have a value of one attribute in common (alloc C-13…C-17).
+
+    Args:
+        constraint: with `distinct_attribute` set.
+        index: of the constraint in its claim.
+        attributes: where values come from.
+        lists: whether lists are compared.
+    """
+
+    def __init__(
+        self, constraint: DeviceConstraint, index: int, attributes: Attributes, *, lists: bool
+    ) -> None:
+        self._requests = frozenset(constraint.requests)
+        self._attribute = constraint.distinct_attribute or ""
+        self._name = f"spec.devices.constraints[{index}].distinctAttribute {self._attribute}"
+        self._attributes = attributes
+        self._lists = lists
+        self._taken: list[Values | None] = []
+
+    def applies_to(self, base: str, ref: str) -> bool:
+        """See Constraint (alloc C-2)."""
+        return not self._requests or base in self._requests or ref in self._requests
+
+    def add(self, wanted: Derived, candidate: Candidate) -> Rejection | None:
+        """See Constraint."""
+        found = self._attributes.of(wanted, candidate, self._attribute)
+        if found is None:
+            return Rejection(Why.CONSTRAINT, f"{self._name}: the device does not have it")
+        values = values_of(found) if self._lists else _scalar_values(found)
+        if values is None and (self._lists or self._taken):
+            return Rejection(Why.CONSTRAINT, f"{self._name}: its value cannot be used")
+        if values is not None and any(other is not None and other.common(values) for other in self._taken):
+            return Rejection(Why.CONSTRAINT, self._name)
+        self._taken.append(values)
+        return None
+
+    def remove(self) -> None:
+        """See Constraint."""
+        self._taken.pop()
 
 
 def _scalar(attribute: DeviceAttribute) -> str | None:
     """The field that holds the value, first in upstream's order; None for lists and for no value."""
     return next((name for name in _SCALARS if getattr(attribute, name) is not None), None)
+
+
+def _scalar_values(attribute: DeviceAttribute) -> Values | None:
+    field = _scalar(attribute)
+    return Values(_TYPES.get(field, field), frozenset((getattr(attribute, field),))) if field else None
 
 
 def lookup(device: Device, driver: str, name: str) -> DeviceAttribute | None:

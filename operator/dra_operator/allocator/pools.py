@@ -16,7 +16,7 @@ from .nodes import node_matches
 from .reporter import Rejection, Why
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dra_operator.features import Features
     from dra_operator.model import CounterSet, Device, Node, PoolId, ResourceSlice
@@ -106,6 +106,14 @@ def pool_problem(source: SliceSource, pool_id: PoolId, features: Features) -> Re
         _collect(groups, slice_)
     pool = _pool(pool_id, groups[pool_id], source, features) if pool_id in groups else None
     return pool.problem if pool else None
+
+
+def allocated_devices(pool: Pool, is_allocated: Callable[[DeviceId], bool]) -> Iterator[Device]:
+    """Devices of the pool that are in use, those for other nodes included (alloc K-3); each once, however many shares (K-4)."""
+    for slice_ in (*pool.slices, *pool.elsewhere):
+        for device in slice_.spec.devices:
+            if device.consumes_counters and is_allocated(DeviceId(*pool.id, device.name)):
+                yield device
 
 
 def _candidates(pools: Iterable[Pool]) -> Iterator[Candidate]:

@@ -24,6 +24,10 @@ class Why(StrEnum):
     NODE = "node"  # empty: a device of a slice with per-device node selection, for other nodes
     TAINT = "taint"  # key=value:effect
     CONSTRAINT = "constraint"  # its path in the claim, matchAttribute <name>, what is missing
+    CAPACITY = "capacity"  # name of the capacity, what is short or forbidden
+    COUNTERS = "counters"  # set/counter, what is short
+    GROUPS = "groups"  # the counter set whose devices it does not go with
+    NODE_FEATURE = "node feature"  # name of the feature that the node does not declare
     NOT_BUILT = "not built"  # name of the Kubernetes feature gate
     AVOIDED = "avoided"  # empty: its binding failed lately for this claim
     GATE_OFF = "gate off"  # name of the Kubernetes feature gate

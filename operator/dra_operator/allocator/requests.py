@@ -9,19 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dra_operator.errors import FeatureUnsupported, InvalidClaim, InvalidPool, NodeFailure
+from dra_operator.errors import InvalidCapacity, InvalidClaim, InvalidPool, NodeFailure
 from dra_operator.model import ExactDeviceRequest
 
-from .constraints import Constraint, MatchAttribute
+from .capacity import Rules, share_of
+from .constraints import Attributes, Constraint, DistinctAttribute, MatchAttribute
 from .matcher import UNREADABLE, ClaimSpot, Matcher, matcher_of, may_be_of, not_selectable
 from .reporter import RequestRef
 from .state import RESULTS_LIMIT
-from .unbuilt import constraint_needs, request_needs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from dra_operator.features import Features
     from dra_operator.model import (
         DeviceClass,
         DeviceRequest,
@@ -47,7 +46,10 @@ class Wanted:
         number: devices to take.
         members: for allocationMode All, positions in the view's candidates (alloc R-5); None for ExactCount.
         constraints: those of the claim that apply to it, in order.
+        derived: expressions of derived attributes, by name (alloc D-1).
         is_admin: whether it only looks at devices, whoever uses them (alloc R-8, S-12).
+        spot: how errors name it.
+        entry: as the claim has it.
     """
 
     report: RequestRef
@@ -56,8 +58,10 @@ class Wanted:
     number: int
     members: tuple[int, ...] | None
     device_class: DeviceClass
-    tolerations: tuple[DeviceToleration, ...]
     matcher: Matcher
+    spot: ClaimSpot
+    entry: AnyRequest
+    derived: Mapping[str, str]
     constraints: tuple[Constraint, ...] = ()
     is_admin: bool = False
 
@@ -65,6 +69,16 @@ class Wanted:
     def is_all(self) -> bool:
         """Whether it asks for all matching devices."""
         return self.members is not None
+
+    @property
+    def tolerations(self) -> tuple[DeviceToleration, ...]:
+        """Of device taints (alloc T-8)."""
+        return self.entry.tolerations
+
+    def derived_path(self, name: str) -> str:
+        """Where in the claim the expression of a derived attribute is."""
+        names = [each.name for each in self.entry.derived_attributes]
+        return f"{self.spot.path}derivedAttributes[{names.index(name)}].expression"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +102,10 @@ class ClaimRequests:
     Attributes:
         claim: as given.
         requests: in claim order.
-        unsupported: what it uses that is not built.
     """
 
     claim: ResourceClaim
     requests: tuple[Request, ...]
-    unsupported: FeatureUnsupported | None = None
 
 
 def claim_label(claim: ResourceClaim) -> str:
@@ -114,6 +126,8 @@ class Reader:
         self._inputs = inputs
         self._options = options
         self._view = view
+        self._attributes = Attributes(inputs.selectors, inputs.features)
+        self._lists = inputs.features.list_type_attributes
 
     def read(self, claim: ResourceClaim) -> ClaimRequests:
         """Validate one claim.
@@ -124,7 +138,8 @@ class Reader:
             InvalidPool: the same in upstream's scope (BUG-10).
             CelError: from counting the members of mode All.
         """
-        constraints, requests, total = [], [], 0
+        constraints: list[Constraint] = []
+        requests, total = [], 0
         for index, request in enumerate(claim.spec.devices.requests):
             path = f"spec.devices.requests[{index}]"
             requests.append(self._request(claim, request, path))
@@ -134,13 +149,15 @@ class Reader:
             total += minimum
         for index, constraint in enumerate(claim.spec.devices.constraints):
             if constraint.match_attribute is not None:
-                constraints.append(MatchAttribute(constraint, index, self._inputs.features))
-            elif constraint.distinct_attribute is None:
+                constraints.append(MatchAttribute(constraint, index, self._attributes, lists=self._lists))
+            elif constraint.distinct_attribute is not None:
+                constraints.append(DistinctAttribute(constraint, index, self._attributes, lists=self._lists))
+            else:
                 where = f"spec.devices.constraints[{index}]"
                 text = "empty constraint (unsupported constraint type?)"
                 raise _invalid(claim, where, f"{claim_label(claim)}, constraint #{index}", text)
         bound = tuple(_with_constraints(request, constraints) for request in requests)
-        return ClaimRequests(claim, bound, _unsupported(claim, self._inputs.features))
+        return ClaimRequests(claim, bound)
 
     def _request(self, claim: ResourceClaim, request: DeviceRequest, path: str) -> Request:
         self._check_gates(claim, request, path)
@@ -179,10 +196,11 @@ class Reader:
         label = (
             f"{claim_label(claim)}, request {base if isinstance(entry, ExactDeviceRequest) else entry.name}"
         )
+        self._check_derived(claim, entry, path, label)
         device_class = self._check_entry(claim, entry, path, label)
         spot = ClaimSpot(claim_label(claim), f"ResourceClaim {claim.key}", f"{path}.")
         matcher = matcher_of(self._inputs.selectors, self._inputs.features, device_class, entry, spot)
-        members = self._members(matcher, label) if entry.allocation_mode == "All" else None
+        members = self._members(claim, entry, matcher, label) if entry.allocation_mode == "All" else None
         return Wanted(
             report=RequestRef(claim.metadata.key, ref),
             ref=ref,
@@ -190,10 +208,18 @@ class Reader:
             number=entry.count if members is None else len(members),
             members=members,
             device_class=device_class,
-            tolerations=entry.tolerations,
             matcher=matcher,
+            spot=spot,
+            entry=entry,
+            derived={each.name: each.expression for each in entry.derived_attributes},
             is_admin=bool(getattr(entry, "admin_access", None)),
         )
+
+    def _check_derived(self, claim: ResourceClaim, entry: AnyRequest, path: str, label: str) -> None:
+        """Without the gate they must not be ignored: what they restrict would be allocated all the same (oracle 1.1)."""
+        if entry.derived_attributes and not self._inputs.features.derived_attributes:
+            text = "cannot handle request with derived attributes, the feature is disabled"
+            raise _invalid(claim, f"{path}.derivedAttributes", label, text)
 
     def _check_entry(self, claim: ResourceClaim, entry: AnyRequest, path: str, label: str) -> DeviceClass:
         for index, selector in enumerate(entry.selectors):
@@ -217,8 +243,10 @@ class Reader:
             raise _invalid(claim, f"{path}.count", label, f"the count {entry.count} is negative")
         return device_class
 
-    def _members(self, matcher: Matcher, label: str) -> tuple[int, ...]:
-        """Positions of all selectable devices (alloc R-5)."""
+    def _members(
+        self, claim: ResourceClaim, entry: AnyRequest, matcher: Matcher, label: str
+    ) -> tuple[int, ...]:
+        """Positions of all selectable devices (alloc R-5), without those that could not even serve it if nobody used them."""
         members: list[int] = []
         position = 0
         for pool in self._view.pools:
@@ -226,10 +254,27 @@ class Reader:
                 self._fail_all(pool, label)
             for slice_ in pool.slices:
                 for _ in slice_.spec.devices:
-                    if not_selectable(self._inputs.features, self._view, matcher, position) is None:
+                    if not_selectable(
+                        self._inputs.features, self._view, matcher, position
+                    ) is None and self._is_large_enough(claim, entry, position, label):
                         members.append(position)
                     position += 1
         return tuple(members)
+
+    def _is_large_enough(self, claim: ResourceClaim, entry: AnyRequest, position: int, label: str) -> bool:
+        """Whether the device has what is asked for; what others use of it is not looked at."""
+        features, device = self._inputs.features, self._view.candidates[position].device
+        if not features.consumable_capacity:
+            return True
+        try:
+            rules = Rules(features.fractional_capacity_range, self._options.upstream_0_37)
+            share = share_of(device, entry.capacity, rules)
+        except InvalidCapacity as error:
+            if self._options.upstream_0_37:
+                text = f"checking capacity for device {device.name}: {error}"
+                raise _invalid(claim, "", label, text) from error
+            return False
+        return not share.refusal
 
     def _concerns(self, pool_id: PoolId, matcher: Matcher) -> bool:
         """Whether devices of the pool could be members; upstream asks any pool of the node to be whole (alloc R-5)."""
@@ -279,22 +324,3 @@ def _with_constraints(request: Request, constraints: Sequence[Constraint]) -> Re
         for wanted in request.alternatives
     )
     return replace(request, alternatives=bound)
-
-
-def _unsupported(claim: ResourceClaim, features: Features) -> FeatureUnsupported | None:
-    """The first use of a feature that is not built, if any."""
-    return next(_unsupported_uses(claim, features), None)
-
-
-def _unsupported_uses(claim: ResourceClaim, features: Features) -> Iterator[FeatureUnsupported]:
-    ref = f"ResourceClaim {claim.key}: spec.devices"
-    for index, request in enumerate(claim.spec.devices.requests):
-        entries: list[tuple[str, AnyRequest | None]] = [("exactly", request.exactly)]
-        entries += [(f"firstAvailable[{n}]", sub) for n, sub in enumerate(request.first_available)]
-        for field, entry in entries:
-            if entry is not None and (needs := request_needs(features, entry)):
-                path = f"{ref}.requests[{index}].{field}.{needs[1]}"
-                yield FeatureUnsupported(needs[0], f"{path}: request {request.name}", claim=claim.key)
-    for index, constraint in enumerate(claim.spec.devices.constraints):
-        if gate := constraint_needs(constraint):
-            yield FeatureUnsupported(gate, f"{ref}.constraints[{index}].distinctAttribute", claim=claim.key)

@@ -6,7 +6,8 @@ timestamp is the writer's business (B-4).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import uuid
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dra_operator.errors import InvalidPool
 from dra_operator.model import (
@@ -25,15 +26,26 @@ if TYPE_CHECKING:
     from dra_operator.features import Features
     from dra_operator.model import Node, ResourceClaim
 
+    from .capacity import Share
     from .pools import Candidate
     from .requests import Wanted
 
+_SHARES: Final = uuid.UUID("6f0c9f0e-5d0b-4b52-9a5e-7d3f5c0a9d41")
+"""The name space of share ids; any UUID does."""
+
 
 class Taken(NamedTuple):
-    """A device, and the request or alternative that it was taken for."""
+    """A device, and the request or alternative that it was taken for.
+
+    Attributes:
+        share: what was taken of a device that several may use; None for dedicated ones.
+        drew: whether it drew from the counters of its pool.
+    """
 
     wanted: Wanted
     candidate: Candidate
+    share: Share | None = None
+    drew: bool = False
 
 
 def build(
@@ -51,15 +63,24 @@ def build(
     Raises:
         InvalidPool: a used slice selects nodes by other than one term (alloc O-21).
     """
-    results = tuple(_device_result(entry, features) for entry in taken)
+    results = tuple(
+        _device_result(entry, features, _share_id(claim, number) if entry.share else None)
+        for number, entry in enumerate(taken)
+    )
     config = _cleared(chosen, (*_class_config(chosen), *_claim_config(claim, chosen)))
     devices = DeviceAllocationResult(results=results, config=config)
     return AllocationResult(devices=devices, node_selector=_node_selector(claim, taken, node))
 
 
-def _device_result(entry: Taken, features: Features) -> DeviceRequestAllocationResult:
-    """One entry (alloc O-2…O-6); `adminAccess` is there only when true (O-4)."""
-    wanted, candidate = entry
+def _share_id(claim: ResourceClaim, number: int) -> str:
+    """A UUID that no other share has (alloc Q-9), without chance: an allocation changes the claim's version, so no two of them have the same."""
+    meta = claim.metadata
+    return str(uuid.uuid5(_SHARES, f"{meta.uid or meta.key} {meta.resource_version} {number}"))
+
+
+def _device_result(entry: Taken, features: Features, share_id: str | None) -> DeviceRequestAllocationResult:
+    """One entry (alloc O-2…O-7, Q-9); `adminAccess` is there only when true (O-4)."""
+    wanted, candidate, share, _ = entry
     device = candidate.device
     binding = features.device_binding_and_status
     return DeviceRequestAllocationResult(
@@ -71,6 +92,11 @@ def _device_result(entry: Taken, features: Features) -> DeviceRequestAllocationR
         tolerations=wanted.tolerations,
         binding_conditions=(device.binding_conditions or ()) if binding else (),
         binding_failure_conditions=(device.binding_failure_conditions or ()) if binding else (),
+        share_id=share_id,
+        consumed_capacity=dict(share.amounts) if share else {},
+        skip_node_operations=(
+            candidate.slice_.spec.skip_node_operations if features.optional_node_operations else ()
+        ),
     )
 
 
@@ -111,7 +137,7 @@ def _node_selector(claim: ResourceClaim, taken: Sequence[Taken], node: Node) -> 
     """Where all the devices can be used; None means everywhere (alloc O-14…O-21)."""
     fields: list[NodeSelectorRequirement] = []
     expressions: list[NodeSelectorRequirement] = []
-    for _, candidate in taken:
+    for _, candidate, *_ in taken:
         spec = candidate.slice_.spec
         published = candidate.device if spec.per_device_node_selection else spec
         if published.node_name is not None or candidate.device.binds_to_node:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from dra_operator.cel.interface import SelectorCompiler
+    from dra_operator.cel.interface import CelCompiler
     from dra_operator.features import Features
     from dra_operator.model import DeviceClass, DeviceId, PoolId, ResourceSlice
     from dra_operator.quantity import Quantity
@@ -69,23 +69,27 @@ class SliceList:
         return self._of_pool.get(pool_id, ())
 
 
-class SharedDeviceId(NamedTuple):
-    """One share of a shareable device; the share id is empty when the claim recorded none."""
-
-    device: DeviceId
-    share_id: str
-
-
 @dataclass(frozen=True, slots=True)
 class AllocatedState:
     """What all claims of the cluster hold, in-flight decisions included (alloc section 14).
 
-    `devices` are dedicated devices; `shared` and `capacity` are shares and the sums that they consume.
+    Attributes:
+        devices: dedicated devices.
+        shared: devices of which there are shares.
+        capacity: what the shares of a device take of it, added up.
     """
 
     devices: AbstractSet[DeviceId] = frozenset()
-    shared: AbstractSet[SharedDeviceId] = frozenset()
+    shared: AbstractSet[DeviceId] = frozenset()
     capacity: Mapping[DeviceId, Mapping[str, Quantity]] = field(default_factory=dict)
+
+    def is_shared(self, device_id: DeviceId) -> bool:
+        """Whether a share of the device is in use, with or without capacity (alloc K-8)."""
+        return device_id in self.shared or device_id in self.capacity
+
+    def is_allocated(self, device_id: DeviceId) -> bool:
+        """Whether any claim holds the device or a share of it (alloc K-4)."""
+        return device_id in self.devices or self.is_shared(device_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,7 @@ class Inputs:
     classes: Mapping[str, DeviceClass]
     slices: SliceSource
     allocated: AllocatedState
-    selectors: SelectorCompiler
+    selectors: CelCompiler
     avoided: AbstractSet[DeviceId] = frozenset()
 
 

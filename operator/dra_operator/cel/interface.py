@@ -84,3 +84,7 @@ class DerivationCompiler(Protocol):
             WorkLimitReached: it is not compiled yet, and the decision may do no more work.
         """
         ...
+
+
+class CelCompiler(SelectorCompiler, DerivationCompiler, Protocol):
+    """Both: what the allocator needs."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from dra_operator.allocator import AllocatedState, SharedDeviceId
+from dra_operator.allocator import AllocatedState
 from dra_operator.model import POD_GROUP_API, DeviceId, ResourceClaim
 from dra_operator.quantity import Quantity
 
@@ -80,7 +80,7 @@ class Holdings:
     def __init__(self, features: Features) -> None:
         self._shares_count = features.consumable_capacity
         self._dedicated: Groups[DeviceId, str] = Groups()
-        self._shared: Groups[SharedDeviceId, str] = Groups()
+        self._shared: Groups[DeviceId, str] = Groups()
         self._holders: Groups[DeviceId, str] = Groups()
         self._capacity: dict[DeviceId, dict[str, Quantity]] = {}
         self._uses: dict[str, AllocationResult] = {}
@@ -202,11 +202,9 @@ class Holdings:
         results = used_results(allocation)
         return frozenset(result.device_id for result in results if not self._is_share(result))
 
-    def _shares(self, allocation: AllocationResult | None) -> frozenset[SharedDeviceId]:
+    def _shares(self, allocation: AllocationResult | None) -> frozenset[DeviceId]:
         results = used_results(allocation)
-        return frozenset(
-            SharedDeviceId(item.device_id, item.share_id or "") for item in results if self._is_share(item)
-        )
+        return frozenset(result.device_id for result in results if self._is_share(result))
 
     def _is_share(self, result: DeviceRequestAllocationResult) -> bool:
         return self._shares_count and result.share_id is not None

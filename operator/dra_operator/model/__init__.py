@@ -32,6 +32,8 @@ from .claims import (
 )
 from .decode import KINDS, from_json, from_object, to_object
 from .devices import (
+    CapacityRequestPolicy,
+    CapacityRequestPolicyRange,
     CelSelector,
     Counter,
     CounterSet,
@@ -135,6 +137,8 @@ __all__ = [  # what the other packages use
     "CSIDriver",
     "CSINode",
     "CSIStorageCapacity",
+    "CapacityRequestPolicy",
+    "CapacityRequestPolicyRange",
     "CapacityRequirements",
     "CelSelector",
     "Condition",

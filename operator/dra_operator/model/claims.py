@@ -121,6 +121,7 @@ class DeviceRequestAllocationResult(Value, frozen=True):
     binding_failure_conditions: tuple[str, ...] = ()
     share_id: str | None = msgspec.field(default=None, name="shareID")
     consumed_capacity: dict[str, Quantity] = {}
+    skip_node_operations: tuple[str, ...] = ()
 
     @property
     def device_id(self) -> DeviceId:

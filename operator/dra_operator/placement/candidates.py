@@ -114,7 +114,8 @@ class Supply:
         for need, forms in self._table if len(self._table) > 1 else ():
             form, fits = forms[0]
             wanted = self._sums[form.wish]
-            if len(forms) == 1 and self._free(form.wish, fits, node_name) < wanted:
+            adds_up = len(forms) == 1 and not self._may_share(fits, node_name)
+            if adds_up and self._free(form.wish, fits, node_name) < wanted:
                 return replace(need, forms=(replace(form, wanted=wanted),), together=True)
         return None
 
@@ -129,8 +130,14 @@ class Supply:
                 yield need
         for need in self._needs:
             form = need.forms[0]
-            if len(need.forms) == 1 and self._published(form.wish, node_name) < self._sums[form.wish]:
+            if len(need.forms) > 1 or self._may_share(self._census.fits(form.wish), node_name):
+                continue
+            if self._published(form.wish, node_name) < self._sums[form.wish]:
                 yield replace(need, forms=(replace(form, wanted=self._sums[form.wish]),), together=True)
+
+    def _may_share(self, fits: Fits, node_name: str) -> bool:
+        """Whether requests may get the same device, so that what they need does not add up."""
+        return any(fit.shareable for name in (SHARED, node_name) for fit in fits.on(name))
 
     def local_nodes(self) -> tuple[Sequence[str], Need] | None:
         """Nodes that slices for the scarcest need name, sorted, and that need; None if slices without a node serve all needs.

@@ -108,6 +108,7 @@ class SliceFit:
         error: the first failure to judge a device.
         parts: the same by the node that devices name, `SHARED` for none, where the slice leaves it to them (alloc P-4); else empty.
         foreign: how many of `rejected` the class itself refuses.
+        shareable: whether several requests may get one and the same of its devices (alloc Q-11).
     """
 
     slice_: ResourceSlice
@@ -117,6 +118,7 @@ class SliceFit:
     error: DraError | None = None
     parts: tuple[tuple[str, SliceFit], ...] = ()
     foreign: int = 0
+    shareable: bool = False
 
     @property
     def matching(self) -> int:
@@ -180,6 +182,7 @@ def _whole(slice_: ResourceSlice, parts: Mapping[str, SliceFit]) -> SliceFit:
         next((part.error for part in found if part.error is not None), None),
         tuple(parts.items()),
         sum(part.foreign for part in found),
+        any(part.shareable for part in found),
     )
 
 
@@ -290,7 +293,12 @@ class Census:
             if refusal is not None:
                 errors.append(refusal)
         first = next(iter(errors), None)
-        return SliceFit(slice_, tuple(usable), tuple(rejected), len(errors), first, foreign=foreign)
+        shareable = self._features.consumable_capacity and any(
+            device.allow_multiple_allocations for device in devices
+        )
+        return SliceFit(
+            slice_, tuple(usable), tuple(rejected), len(errors), first, foreign=foreign, shareable=shareable
+        )
 
     def _judge_of(self, wish: Wish) -> _Judge:
         """What tells why devices do not serve the wish: selectors, features, taints, in that order."""
@@ -324,7 +332,7 @@ class Census:
             return Rejection(Why.GATE_OFF, gate_of("device_binding_and_status"))
         if candidate.slice_.spec.per_device_node_selection is not None and not features.partitionable_devices:
             return Rejection(Why.GATE_OFF, gate_of("partitionable_devices"))
-        gate = device_needs(features, candidate.slice_, candidate.device)
+        gate = device_needs(candidate.device)
         if gate is not None:
             return Rejection(Why.NOT_BUILT, gate)
         taint = (

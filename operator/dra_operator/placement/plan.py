@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
-    from dra_operator.cel.interface import SelectorCompiler
+    from dra_operator.cel.interface import CelCompiler
     from dra_operator.cluster import Change, Cluster
     from dra_operator.features import Features
     from dra_operator.model import DeviceId, Pod, PoolId, ResourceClaim
@@ -77,7 +77,7 @@ class Placer:
     def __init__(
         self,
         cluster: Cluster,
-        compiler: SelectorCompiler,
+        compiler: CelCompiler,
         features: Features = DEFAULT_1_37,
         options: PlacementOptions | None = None,
     ) -> None:

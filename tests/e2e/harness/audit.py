@@ -108,8 +108,15 @@ def claim_names(pod: Object) -> Iterator[str]:
 
 
 def _doubles(claims: list[Object]) -> Iterator[str]:
+    """Several claims may have shares of a device, as long as nobody has it as a whole."""
+    whole = {
+        (result["driver"], result["pool"], result["device"])
+        for claim in claims
+        for result in _allocation(claim).get("devices", {}).get("results", [])
+        if not result.get("adminAccess") and not result.get("shareID")
+    }
     for device, keys in holders(claims).items():
-        if len(keys) > 1:
+        if len(keys) > 1 and device in whole:
             yield f"device {'/'.join(device)} is held by {', '.join(sorted(keys))}"
 
 

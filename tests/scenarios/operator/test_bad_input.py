@@ -392,10 +392,10 @@ CASES = (
         writes_anew,
     ),
     Case(
-        "a share of a device's capacity",
+        "a capacity that no device has",
         (claim("bad", spec(capacity={"requests": {"memory": "1Gi"}})), pod("bad", by_name("bad"))),
-        "FeatureUnsupported",
-        (f"{REQUEST}.exactly", "DRAConsumableCapacity", "Leave that out"),
+        "AllocationFailed",
+        ("with too little capacity (memory: the device has no such capacity)",),
         writes_anew,
     ),
     Case(
@@ -701,13 +701,15 @@ async def test_a_node_that_vanishes_before_its_pod_is_bound_is_told(affinity: Ob
 
 
 async def test_what_is_not_built_is_kube_schedulers_once_no_policy_owns_the_pool_gate_or_not() -> None:
-    """The advice that the refusals give: nobody has to recreate the pod without the gate, and where a policy gates pods nobody could."""
-    share = claim("share", spec(capacity={"requests": {"memory": "1Gi"}}))
-    async with world("claims", objects=(*CLUSTER, share)) as here:
-        here.add(pod("boss", by_name("share")))
-        await here.until(lambda: here.messages("FeatureUnsupported", "boss"))
-        (told,) = here.messages("FeatureUnsupported", "boss")
-        assert "or ask for devices of a pool that no AllocationPolicy owns" in told
+    """Nobody has to recreate the pod without the gate, and where a policy gates pods nobody could."""
+    made = slice_("n1", 1)
+    made["spec"]["devices"][0]["nodeAllocatableResources"] = {"cpu": {"mapping": {"deviceMultiplier": "1"}}}
+    cluster = (node("n1"), made, device_class(), policy(), claim("mine"))
+    async with world("claims", objects=cluster) as here:
+        here.add(pod("boss", by_name("mine")))
+        await here.until(lambda: here.messages("AllocationFailed", "boss"))
+        (told,) = here.messages("AllocationFailed", "boss")
+        assert "needing node-allocatable resources of devices (DRANodeAllocatableResources)" in told
         await here.delete("policy", "gpus")
         await here.until(lambda: not here.is_gated("boss"))
         assert (here.node_of("boss"), here.devices()) == ("", {})

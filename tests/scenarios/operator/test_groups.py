@@ -257,3 +257,18 @@ async def test_where_no_groups_are_served_their_pods_are_told_and_get_nothing_c7
         assert "Pod is a member of PodGroup default/train but GenericWorkload feature is disabled" in text
         await here.settle()
         assert here.claims == {}
+
+
+async def test_a_pod_outside_of_the_group_gets_nothing_of_its_claim() -> None:
+    async with world("binding", "kubelet", objects=CLUSTER, **GENERATES) as here:
+        here.add(group(by_template("gpu")), member("a", by_template("gpu")))
+        await here.until(lambda: here.node_of("a"))
+        (name,) = here.claims
+        here.add(pod("thief", by_template("none")))
+        entries = {"status": {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": name}]}}
+        await here.patch("pod", "thief", entries, "status")
+        await here.until(lambda: here.messages("FeatureUnsupported", "thief"))
+        (text,) = here.messages("FeatureUnsupported", "thief")
+        assert f"ResourceClaim default/{name} is of PodGroup train, and the pod is none of its pods" in text
+        assert consumers(here, name) == OF_GROUP
+        assert here.is_gated("thief")

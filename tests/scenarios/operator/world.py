@@ -312,9 +312,16 @@ class World:
         return sorted(device for name in reserved for device in self.devices().get(name, []))
 
     def held_twice(self) -> list[str]:
-        """Devices that several claims hold; must be none, always."""
-        held = [device for devices in self.devices().values() for device in devices]
-        return sorted({device for device in held if held.count(device) > 1})
+        """Devices that several claims hold, and at least one as a whole; must be none, always."""
+        held: list[str] = []
+        whole: set[str] = set()
+        for claim in self.claims.values():
+            allocation = claim.get("status", {}).get("allocation") or {"devices": {"results": []}}
+            for item in allocation["devices"]["results"]:
+                held.append(f"{item['driver']}/{item['pool']}/{item['device']}")
+                if not item.get("shareID"):
+                    whole.add(held[-1])
+        return sorted({device for device in held if held.count(device) > 1 and device in whole})
 
     def messages(self, reason: str, name: str) -> list[str]:
         """Texts of the events of that reason about an object."""

@@ -13,7 +13,6 @@ from dra_operator.allocator import (
     Options,
     Rejection,
     RequestRef,
-    SharedDeviceId,
     Why,
 )
 from dra_operator.errors import NodeFailure, NoSolution, SearchLimitReached
@@ -192,7 +191,7 @@ def test_no_claims() -> None:
 
 def test_a_device_with_shares_in_use_does_not_become_dedicated() -> None:
     """Upstream hands it out under its users (alloc Q-8)."""
-    state = AllocatedState(shared=frozenset({SharedDeviceId(DeviceId(DRIVER, "n1", "a"), "x")}))
+    state = AllocatedState(shared=frozenset({DeviceId(DRIVER, "n1", "a")}))
     collector = heard(inputs([gpus(make.device("a"))], state=state), claim(request("r")))
     assert reasons(collector) == {"a": Rejection(Why.IN_USE, "shares of it")}
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dra_operator.allocator.state import SharedDeviceId
 from dra_operator.cluster import Change, Cluster, freed_devices, used_devices
 from dra_operator.features import Features
 from dra_operator.model import ResourceClaim, from_object
@@ -115,7 +114,7 @@ def test_shares_are_counted_with_their_capacity(cluster: Cluster) -> None:
 
     state = cluster.allocated_state()
     assert state.devices == set()
-    assert state.shared == {SharedDeviceId(device_id("p/a"), f"share-{number}") for number in (1, 2)}
+    assert state.shared == {device_id("p/a")}
     assert state.capacity == {device_id("p/a"): {"memory": Quantity.parse("6Gi")}}
     assert cluster.doubles() == {}
 

@@ -46,6 +46,15 @@ def test_device_in_two_claims() -> None:
     assert found == ["device d/n1/gpu-0 is held by ns/a, ns/b"]
 
 
+def test_shares_of_a_device_are_no_double_unless_somebody_has_it_as_a_whole() -> None:
+    shares = [claim("a"), claim("b")]
+    for number, each in enumerate(shares):
+        each["status"]["allocation"]["devices"]["results"][0]["shareID"] = f"share-{number}"
+    assert find_problems(shares, [pod("n1", "a", "b")]) == []
+    del shares[0]["status"]["allocation"]["devices"]["results"][0]["shareID"]
+    assert find_problems(shares, [pod("n1", "a", "b")]) == ["device d/n1/gpu-0 is held by ns/a, ns/b"]
+
+
 def test_double_with_another_namespace_is_seen() -> None:
     other = claim("b")
     other["metadata"]["namespace"] = "other"

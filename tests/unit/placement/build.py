@@ -27,6 +27,7 @@ from dra_operator.placement.options import DEFAULT_MAX_STEPS, DEFAULT_TOTAL_STEP
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from dra_operator.cel.interface import Derivation
     from dra_operator.features import Features
     from dra_operator.model import Device, PoolId, Value
 
@@ -68,6 +69,9 @@ class ToyCompiler:
         if expression == "broken":
             raise CelCompileError("undeclared reference to 'broken'")
         return ToySelector(expression)
+
+    def compile_derived(self, expression: str, features: Features) -> Derivation:
+        raise AssertionError(f"no claim has {expression} in {features}")
 
 
 def meta(name: str, namespace: str = "", **more: Any) -> dict[str, Any]:

@@ -373,25 +373,38 @@ def test_a_selector_that_fails_everywhere_is_refused_with_the_device(cluster: Cl
 
 
 def test_a_device_that_uses_a_feature_not_built_is_no_candidate() -> None:
-    share = {"name": "gpu-0", "allowMultipleAllocations": True}
+    share = {"name": "gpu-0", "nodeAllocatableResources": {"cpu": {}}}
     world = cluster_of(node("n1"), gpu_class(), policy(), slice_("gpus", [share], on="n1"), claim("c"))
 
     found = unplaced(placer(world).decide(pod("p", "c")))
 
     assert found.findings[0].tallies[0].rejected == {
-        "needing consumable capacity (DRAConsumableCapacity), which this release does not allocate": 1
+        "needing node-allocatable resources of devices (DRANodeAllocatableResources), which this release does not allocate": 1
     }
     assert found.verdict is Verdict.NEVER
 
 
-def test_a_request_for_a_feature_not_built_is_refused(cluster: Cluster) -> None:
-    cluster.apply("ADDED", claim("c", exactly(capacity={"requests": {"m": "1"}})))
+def test_requests_that_may_share_a_device_do_not_add_up() -> None:
+    """Counting alone must not call the node full (alloc Q-11)."""
+    share = {
+        "name": "gpu-0",
+        "allowMultipleAllocations": True,
+        "capacity": {"memory": {"value": "8Gi", "requestPolicy": {"default": "4Gi"}}},
+    }
+    pair = claim("c", exactly(), {"name": "other", "exactly": exactly()["exactly"]})
+    world = cluster_of(node("n1"), gpu_class(), policy(), slice_("gpus", [share], on="n1"), pair)
 
-    found = placer(cluster).decide(pod("p", "c"))
+    assert isinstance(placer(world).decide(pod("p", "c")), Plan)
 
-    assert isinstance(found, Refuse)
-    assert found.reason == "FeatureUnsupported"
-    assert "Leave that out" in found.message
+
+def test_too_little_capacity_is_told_with_what_is_left(cluster: Cluster) -> None:
+    cluster.apply("ADDED", claim("c", exactly(capacity={"requests": {"memory": "1Gi"}})))
+
+    found = unplaced(placer(cluster).decide(pod("p", "c")))
+
+    assert found.findings[1].tallies[0].rejected == {
+        "with too little capacity (memory: the device has no such capacity)": 2
+    }
 
 
 def test_a_search_that_gives_up_says_so(cluster: Cluster) -> None:
