@@ -6,12 +6,12 @@ upstream's.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dra_operator.cel import default_compiler
 from tests.oracle.ours import Ours
 
-from . import cel, claimhelpers, pools, quantities, tracker
+from . import capacities, cel, claimhelpers, groups, pools, quantities, tracker
 from .problems import UnknownCase, decode_case
 from .running import Tally, Verdict, verdict
 
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .problems import Json
+
+
+def _is_cel(raw: Json) -> bool:
+    return "expression" in raw
 
 
 def _is_quantity(raw: Json) -> bool:
@@ -29,14 +33,41 @@ def _is_hint(raw: Json) -> bool:
     return "want" in raw.get("case", ()) and "err" in raw["case"]
 
 
-KINDS: Final[tuple[tuple[Callable[[Json], bool], Callable[[Json], str]], ...]] = (
-    (_is_quantity, quantities.difference),
-    (_is_hint, cel.hint_difference),
-    (pools.accepts, pools.difference),
-    (tracker.accepts, tracker.difference),
-    (claimhelpers.accepts, claimhelpers.difference),
+class Kind(NamedTuple):
+    """Lines of one kind.
+
+    Attributes:
+        about: in words, for docs/features.md.
+        accepts: whether a line is of it.
+        difference: what is wrong with our answer to it; empty when nothing is.
+    """
+
+    about: str
+    accepts: Callable[[Json], bool]
+    difference: Callable[[Json], str]
+
+
+KINDS: Final = (
+    Kind("quantities", _is_quantity, quantities.difference),
+    Kind("hints on errors of CEL", _is_hint, cel.hint_difference),
+    Kind("pools as a node sees them", pools.accepts, pools.difference),
+    Kind("taints of DeviceTaintRules in slices", tracker.accepts, tracker.difference),
+    Kind(
+        "claims: owners, consumers, names, config, tolerations",
+        claimhelpers.accepts,
+        claimhelpers.difference,
+    ),
+    Kind("capacities: what is consumed, policies, what fits", capacities.accepts, capacities.difference),
+    Kind("compatibility groups: who may join", groups.accepts, groups.difference),
 )
-"""Whether a line is of the kind, and what is wrong with our answer to it (empty when nothing is)."""
+"""All kinds but problems of the allocator and CEL."""
+
+
+def kind_of(raw: Json) -> str | None:
+    """What a line is about; None for problems of the allocator, and for what is of no kind."""
+    if _is_cel(raw):
+        return "CEL"
+    return next((kind.about for kind in KINDS if kind.accepts(raw)), None)
 
 
 class Judge:
@@ -59,11 +90,11 @@ class Judge:
         self.tally.add(raw.get("id", name), self._verdict(name, raw), self._say)
 
     def _verdict(self, name: str, raw: Json) -> Verdict:
-        if "expression" in raw:
+        if _is_cel(raw):
             return self._cel(raw)
-        for accepts, difference in KINDS:
-            if accepts(raw):
-                return Verdict(difference(raw))
+        for kind in KINDS:
+            if kind.accepts(raw):
+                return Verdict(kind.difference(raw))
         try:
             case = decode_case(raw, name)
         except UnknownCase as error:

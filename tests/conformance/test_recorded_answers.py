@@ -174,7 +174,9 @@ def spoiled(value: Any) -> Any:
         return not value
     if isinstance(value, dict):
         return {**value, "name": "other"}
-    return value[1:] if value and isinstance(value, list) else f"{value} and more"
+    if isinstance(value, int):
+        return value + 1
+    return value[1:] if value and isinstance(value, list) else f"{value or ''}9"
 
 
 def with_another_answer(raw: dict[str, Any]) -> dict[str, Any]:
@@ -183,9 +185,13 @@ def with_another_answer(raw: dict[str, Any]) -> dict[str, Any]:
         theirs = raw["actual"]["*"]
         other: dict[str, Any] = {"pools": []} if theirs.get("pools") or "error" in theirs else {"error": "e"}
         return {**raw, "actual": {"*": other}}
-    told = [name for name in raw["case"] if name.startswith("expect")]
-    wanted = next(name for name in told if name != "expected" or not raw["case"].get("expectedError"))
-    return {**raw, "case": {**raw["case"], wanted: spoiled(raw["case"][wanted])}}
+    if "out" in raw:
+        return {**raw, "out": {"consumed": "77", "consumedDecimal": "77", "fits": True}}
+    case = raw["case"]
+    told = [name for name in case if name.startswith("expect") or name == "want"]
+    is_error = case.get("expectedError") or case.get("expectErr")
+    wanted = next(name for name in told if not is_error or name.endswith(("Error", "Err")))
+    return {**raw, "case": {**case, wanted: spoiled(case[wanted])}}
 
 
 OTHERS = [raw for _, raw in own_lines() if "claims" not in raw]

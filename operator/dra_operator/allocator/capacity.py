@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 _MILLI: Final = NANO // 1000
 _INT64_MAX: Final = 2**63 - 1
+_POWERS_AT_ONCE: Final = frozenset({0, 1, 2, 3, 6, 9})
+"""Powers of ten by which upstream multiplies in one step, and leaves what has overflown; by others it goes in steps of ten, and gives 0."""
+_LARGEST_POWER: Final = 18
+"""Of ten, in 64 bits."""
 
 
 class Rules(NamedTuple):
@@ -32,7 +36,7 @@ class Rules(NamedTuple):
 
     Attributes:
         fractional: whether ranges count in thousandths where they can (alloc Q-4).
-        upstream_0_37: a policy's default is told from other amounts by how it is written (oracle 7 no. 3).
+        upstream_0_37: a policy's default is told from other amounts by how it is written (oracle 7 no. 3), and numbers have 64 bits.
     """
 
     fractional: bool = True
@@ -44,6 +48,12 @@ class Rules(NamedTuple):
         if default is None or not self.upstream_0_37:
             return amount == default
         return amount.small and default.small and bool(amount.text) and amount.text == default.text
+
+    def held(self, number: int) -> int:
+        """What is left of a number that was computed: all of it, or the last 64 bits."""
+        if not self.upstream_0_37 or _fits(number):
+            return number
+        return (number + _INT64_MAX + 1) % 2**64 - _INT64_MAX - 1
 
 
 def consumed(requested: Quantity | None, capacity: DeviceCapacity, rules: Rules) -> Quantity:
@@ -76,33 +86,75 @@ def _rounded(
     if valid.step is None:
         return requested
     unit = _MILLI if counts_in_milli(valid, rules) else NANO
-    if unit == _MILLI and requested.nano % _MILLI:
+    if unit == _MILLI and not _counts(requested, unit):
         raise InvalidCapacity(
             "", f"{requested} cannot be represented in thousandths, in which the device counts"
         )
-    first, step, wanted = (_units(each, unit) for each in (least, valid.step, requested))
-    if step <= 0 or step > _INT64_MAX:
-        raise InvalidCapacity("", f"the device's step of {valid.step} cannot be counted in")
-    found = first + step * -(-(wanted - first) // step)
-    if max(wanted, found) > _INT64_MAX:
+    if requested.nano > _INT64_MAX * NANO:
+        raise InvalidCapacity("", f"{requested} cannot be represented: it is too large")
+    step = _step(valid.step, unit, rules)
+    wanted, first = (_units(each, unit, rules) for each in (requested, least))
+    steps, rest = _divided(rules.held(wanted - first), step)
+    steps += rest != 0
+    # Upstream does not ask below a negative minimum, which the API server refuses.
+    is_asked = unit == _MILLI or first >= 0 or not rules.upstream_0_37
+    if is_asked and steps > _divided(rules.held(_INT64_MAX - first), step)[0]:
         raise InvalidCapacity(
             "", f"{requested}, in steps of {valid.step}, cannot be represented: it is too large"
         )
-    return Quantity(found * unit, valid.step.notation)
+    return Quantity(rules.held(first + step * steps) * unit, valid.step.notation)
 
 
-def _units(amount: Quantity, unit: int) -> int:
+def _step(step: Quantity, unit: int, rules: Rules) -> int:
+    """The step in such units.
+
+    Raises:
+        InvalidCapacity: nothing can be counted in it. Upstream panics at fewer of those that the API server refuses (oracle 7 no. 2).
+    """
+    units = _units(step, unit, rules)
+    if units == 0 or not (rules.upstream_0_37 or 0 < units <= _INT64_MAX):
+        raise InvalidCapacity("", f"the device's step of {step} cannot be counted in")
+    return units
+
+
+def _units(amount: Quantity, unit: int, rules: Rules) -> int:
     """As many units as hold the amount; negative ones away from zero, too (alloc Q-4)."""
     whole = -(-abs(amount.nano) // unit)
-    return whole if amount.nano >= 0 else -whole
+    signed = whole if amount.nano >= 0 else -whole
+    if not rules.upstream_0_37 or _fits(signed):
+        return signed
+    return _overflown(amount, rules.held(signed), amount.power if unit == NANO else amount.power + 3, rules)
+
+
+def _overflown(amount: Quantity, last_bits: int, power: int, rules: Rules) -> int:
+    """What upstream makes of a number of units that 64 bits do not hold, by the power of ten of what it keeps against the unit.
+
+    The API server refuses policies with such amounts: only comparisons with upstream get here.
+    """
+    if amount.small:
+        return last_bits if power in _POWERS_AT_ONCE else 0
+    return last_bits if power <= _LARGEST_POWER else rules.held(-amount.units * 2**63)
+
+
+def _counts(amount: Quantity, unit: int) -> bool:
+    """Whether the amount is a whole number of units, of 64 bits."""
+    return not amount.nano % unit and _fits(amount.nano // unit)
+
+
+def _fits(number: int) -> bool:
+    return -_INT64_MAX - 1 <= number <= _INT64_MAX
+
+
+def _divided(number: int, by: int) -> tuple[int, int]:
+    """Quotient and rest, towards zero."""
+    quotient = abs(number) // abs(by) * (1 if (number < 0) == (by < 0) else -1)
+    return quotient, number - quotient * by
 
 
 def counts_in_milli(valid: CapacityRequestPolicyRange, rules: Rules) -> bool:
     """Whether a range is counted in thousandths: where all of it can be (alloc Q-4, oracle 7 no. 4)."""
     given = [each for each in (valid.min, valid.max, valid.step) if each is not None]
-    fits = all(
-        not each.nano % _MILLI and -_INT64_MAX - 1 <= each.nano // _MILLI <= _INT64_MAX for each in given
-    )
+    fits = all(_counts(each, _MILLI) for each in given)
     return rules.fractional and fits and (valid.step is None or valid.step.nano >= _MILLI)
 
 
@@ -124,15 +176,14 @@ def _is_outside(amount: Quantity, valid: CapacityRequestPolicyRange, rules: Rule
         return True
     if valid.step is None:
         return False
+    unit = _MILLI if counts_in_milli(valid, rules) else NANO
+    if unit == _MILLI and not _counts(amount, unit):
+        return True
     if valid.min is None:
         raise InvalidCapacity("", f"the device has steps of {valid.step} without a minimum")
-    unit = _MILLI if counts_in_milli(valid, rules) else NANO
-    if unit == _MILLI and amount.nano % _MILLI:
-        return True
-    step = _units(valid.step, unit)
-    if step <= 0 or step > _INT64_MAX:
-        raise InvalidCapacity("", f"the device's step of {valid.step} cannot be counted in")
-    return (_units(amount, unit) - _units(valid.min, unit)) % step != 0
+    step = _step(valid.step, unit, rules)
+    beyond = rules.held(_units(amount, unit, rules) - _units(valid.min, unit, rules))
+    return _divided(beyond, step)[1] != 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from dra_operator.allocator import AllocatedState, Allocator, Collector, Options, Rejection, RequestRef, Why
+from dra_operator.allocator.capacity import Rules, consumed
 from dra_operator.errors import InvalidClaim, NoSolution
 from dra_operator.features import DEFAULT_1_37, Features
-from dra_operator.model import DeviceId
+from dra_operator.model import DeviceCapacity, DeviceId, from_object
 from dra_operator.quantity import Quantity
 from dra_operator.testing import builders as make
 
@@ -154,22 +155,38 @@ def claim_of(raw: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    "device",
+    ("device", "asked"),
     [
-        shared("a", "-1"),
-        shared("a", "16", {"validRange": {"min": "1", "step": "2"}, "default": "1"}),
-        shared("a", "16", {"validRange": {"step": "2"}, "default": "1"}),
-        shared("a", "16", {"validRange": {"min": "1", "step": "0"}, "default": "1"}),
+        (shared("a", "-1"), None),
+        (
+            shared("a", "16", {"validRange": {"min": "1", "step": "2"}, "default": "1"}),
+            "30000000000000000000",
+        ),
+        (shared("a", "16", {"validRange": {"step": "2"}, "default": "1"}), "3"),
+        (shared("a", "16", {"validRange": {"min": "1", "step": "0"}, "default": "1"}), "3"),
     ],
     ids=["negative", "beyond 64 bits", "no minimum", "no step"],
 )
-def test_amounts_that_cannot_be_counted_are_that_devices_fault_alone(device: Any) -> None:
+def test_amounts_that_cannot_be_counted_are_that_devices_fault_alone(device: Any, asked: str | None) -> None:
     """Fatal for the pod upstream (alloc Q-4b), where it does not crash (oracle 7 no. 2)."""
-    asked = None if device["capacity"]["memory"]["value"] == "-1" else "30000000000000000000"
     world = inputs([gpus(device, shared("b", "40E"))])
     assert allocate(world, claim(asks("r", asked))) == [["b"]]
     with pytest.raises(InvalidClaim, match="checking capacity for device"):
         allocate(world, claim(asks("r", asked)), options=Options(upstream_0_37=True))
+
+
+@pytest.mark.parametrize(
+    ("requested", "policy", "taken"),
+    [
+        ("0", {"validRange": {"min": "-9E", "step": "2"}}, "0"),
+        ("1", {"validRange": {"min": "-9E", "step": "2"}}, "2"),
+        ("8E", {"validRange": {"min": "-9E", "step": "3"}}, "8000000000000000001"),
+    ],
+)
+def test_ours_counts_beyond_64_bits(requested: str, policy: Any, taken: str) -> None:
+    """Where upstream's numbers overflow, ours do not; the switch follows upstream, as recorded problems have it."""
+    capacity = from_object(DeviceCapacity, {"value": "40E", "requestPolicy": policy})
+    assert consumed(Quantity.parse(requested), capacity, Rules()) == Quantity.parse(taken)
 
 
 def test_without_the_feature_devices_are_dedicated_and_requests_refused() -> None:
