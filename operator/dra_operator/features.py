@@ -67,6 +67,47 @@ ON_SINCE: dict[str, int | None] = {
 }
 """Gate → the minor version of Kubernetes from which on it is on by default; None: in none so far (cp G-1)."""
 
+THERE_SINCE: dict[str, int] = {
+    "DRAAdminAccess": 32,
+    "DRAConsumableCapacity": 34,
+    "DRADerivedAttributes": 37,
+    "DRADeviceBindingConditions": 34,
+    "DRADeviceCompatibilityGroups": 37,
+    "DRADeviceTaints": 33,
+    "DRAFractionalCapacityRange": 37,
+    "DRAListTypeAttributes": 36,
+    "DRANodeAllocatableResources": 36,
+    "DRAOptionalNodeOperations": 37,
+    "DRAPartitionableDevices": 33,
+    "DRAPrioritizedList": 33,
+    "DRAResourceClaimDeviceStatus": 32,
+}
+"""Gate → the first minor version of Kubernetes that has it (alloc Appendix C). `resource.k8s.io/v1`, with all fields of the day, is there since 34."""
+
+FIELDS: dict[str, tuple[str, ...]] = {
+    "DRAAdminAccess": ("adminAccess",),
+    "DRAConsumableCapacity": (
+        "allowMultipleAllocations",
+        "requestPolicy",
+        "capacity.requests",
+        "distinctAttribute",
+        "shareID",
+        "consumedCapacity",
+    ),
+    "DRADerivedAttributes": ("derivedAttributes",),
+    "DRADeviceBindingConditions": ("bindsToNode", "bindingConditions", "bindingFailureConditions"),
+    "DRADeviceCompatibilityGroups": ("compatibilityGroups",),
+    "DRADeviceTaints": ("taints", "tolerations"),
+    "DRAFractionalCapacityRange": (),
+    "DRAListTypeAttributes": ("ints", "bools", "strings", "versions"),
+    "DRANodeAllocatableResources": ("nodeAllocatableResources",),
+    "DRAOptionalNodeOperations": ("skipNodeOperations",),
+    "DRAPartitionableDevices": ("sharedCounters", "consumesCounters", "perDeviceNodeSelection"),
+    "DRAPrioritizedList": ("firstAvailable",),
+    "DRAResourceClaimDeviceStatus": ("status.devices",),
+}
+"""Gate → the fields of `resource.k8s.io` that a server without it keeps off objects; none where only a value of a field hangs on it."""
+
 PLAIN_NAMES: dict[str, str] = {
     "DRAAdminAccess": "admin access",
     "DRAConsumableCapacity": "consumable capacity",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from . import inputs, lint, metrics, rules, settings
+from . import features, inputs, lint, metrics, rules, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 DOCS: Final = Path(__file__).parents[2] / "docs"
 
 PAGES: Final[dict[str, Callable[[], str]]] = {
+    "features.md": features.page,
     "lint.md": lint.page,
     "metrics.md": metrics.page,
     "real-manifests.md": inputs.page,
