@@ -28,6 +28,9 @@ TRUE = [
     '"abc 123".find("[0-9]+") == "123" && "abc".find("[0-9]+") == ""',
     '"1 2 3".findAll("[0-9]") == ["1", "2", "3"] && "1 2 3".findAll("[0-9]", 2) == ["1", "2"]',
     '"a1 b2".findAll("[a-z]([0-9])", -1) == ["a1", "b2"]',
+    '"x,y,z".findAll("x*") == ["x", "", "", "", ""] && "x,y,z".findAll("x*", 2) == ["x", ""]',
+    '"xx".findAll("|x") == ["", "", ""] && "".findAll("x*") == [""] && "xx".findAll("x*") == ["xx"]',
+    '"éaé".findAll("é*") == ["é", "é"] && "ab".findAll("b|$") == ["b"] && "aab".findAll("a|") == ["a", "a", ""]',
     # quantities
     '$c.memory.compareTo(quantity("40Gi")) == 0 && $c.memory == quantity("40960Mi")',
     '$c.memory.isGreaterThan(quantity("39Gi")) && $c.memory.isLessThan(quantity("41Gi"))',
@@ -93,3 +96,10 @@ def test_fails_on_this_device(expression: str, message: str) -> None:
 def test_huge_results_are_refused(expression: str) -> None:
     with pytest.raises(CelUnsupported):
         matches(expression)
+
+
+def test_what_re2_finds_within_a_character_is_not_answered() -> None:
+    r"""`\B` is found between the bytes of `é`, where Go has no place for it."""
+    with pytest.raises(CelUnsupported, match=r"\\B in a regular expression"):
+        matches(r'"AéA".matches(r"\B")')
+    assert matches(r'"AA".matches(r"\B") && "AéA".matches(r"\bA\b") && "AéA".findAll(r"\\B") == []') is True

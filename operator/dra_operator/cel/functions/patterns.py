@@ -158,9 +158,31 @@ class Patterns:
             self.work += _TOO_LARGE
             return _too_large()
         self.work += _INSTRUCTION * program.programsize
-        if _any_byte(pattern):
+        if _escapes(pattern, "C"):
             return CelRuntimeError("error parsing regexp: invalid escape sequence: `\\C`")
-        return program
+        return _InAscii(program) if _escapes(pattern, "B") else program
+
+
+class _InAscii:
+    r"""A compiled pattern with `\B` in it: RE2 finds it between the bytes of a character as well, where Go looks at characters alone."""
+
+    def __init__(self, program: Any) -> None:
+        self._program = program
+        self.programsize: int = program.programsize
+
+    def search(self, text: str) -> Any:
+        """The first match."""
+        return self._program.search(_ascii(text))
+
+    def finditer(self, text: str) -> Any:
+        """All matches."""
+        return self._program.finditer(_ascii(text))
+
+
+def _ascii(text: str) -> str:
+    if not text.isascii():
+        raise CelUnsupported("CEL: \\B in a regular expression is not supported on text beyond ASCII")
+    return text
 
 
 _IMPATIENT: Final = ContextVar("impatient", default=False)
@@ -202,9 +224,9 @@ def _in_go(message: bytes) -> str:
 _ESCAPED = re.compile(r"\\(?:Q.*?(?:\\E|\Z)|(.))", re.DOTALL)
 
 
-def _any_byte(pattern: str) -> bool:
-    """Whether the pattern has the escape for any byte, which Go does not know."""
-    return "\\C" in pattern and any(found[1] == "C" for found in _ESCAPED.finditer(pattern))
+def _escapes(pattern: str, letter: str) -> bool:
+    r"""Whether the pattern has an escape: `\C` is any byte, which Go does not know."""
+    return f"\\{letter}" in pattern and any(found[1] == letter for found in _ESCAPED.finditer(pattern))
 
 
 PATTERNS: Final = Patterns()

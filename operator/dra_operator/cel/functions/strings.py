@@ -53,8 +53,15 @@ def find(text: str, pattern: str) -> str:
 
 @STRINGS.define(".findAll(string, string) -> list(string)", work=all_matched)
 def find_all(text: str, pattern: str) -> tuple[str, ...]:
-    """All matches."""
-    return tuple(found[0] for found in _legal(pattern).finditer(text))
+    """All matches, but for empty ones right behind another: as Go counts."""
+    made: list[str] = []
+    last = -1
+    for found in _legal(pattern).finditer(text):
+        start, end = found.span()
+        if start != end or start != last:
+            made.append(found[0])
+        last = end
+    return tuple(made)
 
 
 def _legal(pattern: str) -> Any:
