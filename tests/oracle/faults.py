@@ -1,13 +1,20 @@
-"""Differences that are left: faults of upstream, by name, with the reason. Data alone."""
+"""Differences that are left: faults of upstream, by name, with the reason."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from dra_operator.errors import InvalidQuantity
+from dra_operator.quantity import Quantity
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from .differences import Difference
+
+Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +26,8 @@ class Fault:
         reason: what upstream does, and why we do not.
         kinds: of differences that it explains.
         expression: searched in the expression.
-        error: searched in upstream's error.
+        error: searched in upstream's error, if it has one.
+        question: whether the device and the expression have what it takes.
     """
 
     name: str
@@ -27,6 +35,7 @@ class Fault:
     kinds: frozenset[str]
     expression: str = ""
     error: str = ""
+    question: Callable[[Json], bool] = lambda _: True
 
     def explains(self, difference: Difference) -> bool:
         """Whether it explains the difference."""
@@ -34,7 +43,33 @@ class Fault:
             difference.kind in self.kinds
             and re.search(self.expression, difference.question["expression"]) is not None
             and re.search(self.error, difference.theirs.get("error", "")) is not None
+            and self.question(difference.question)
         )
+
+
+_AMOUNT: Final = re.compile(r"[-+.\w]+")
+
+
+def _has_decimals(question: Json) -> bool:
+    """Whether it is about an amount that upstream holds as a decimal: a capacity, an attribute's value, or a part of the expression."""
+    return any(map(_is_decimal, _texts(question)))
+
+
+def _texts(question: Json) -> Iterator[str]:
+    yield from _AMOUNT.findall(question["expression"])
+    device = question.get("device", {})
+    for entry in device.get("capacity", {}).values():
+        yield entry["value"]
+    for attribute in device.get("attributes", {}).values():
+        for value in attribute.values():
+            yield from map(str, value if isinstance(value, list) else [value])
+
+
+def _is_decimal(text: str) -> bool:
+    try:
+        return not Quantity.parse(text).small
+    except InvalidQuantity:
+        return False
 
 
 FAULTS: Final = (
@@ -43,7 +78,9 @@ FAULTS: Final = (
         "upstream rewrites the left quantity as a decimal when it compares it with one that is a decimal (100Ti, 1.5Gi): after memory.isLessThan(quantity('1.5Gi')), "
         "memory.asInteger() fails in the same expression, and before it does not; ours is the same number before and after",
         frozenset({"value", "passes"}),
-        expression=r"(?s)(compareTo|isLessThan|isGreaterThan).*(isInteger|asInteger|asApproximateFloat)",
+        expression=r"(?s)^(?=.*\.(compareTo|isLessThan|isGreaterThan)\().*\.(isInteger|asInteger)\(",
+        error=r"^(cannot convert value to integer)?$",
+        question=_has_decimals,
     ),
     Fault(
         "crash of the planner",

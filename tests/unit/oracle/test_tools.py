@@ -11,6 +11,7 @@ from tests.oracle.batches import smallest
 from tests.oracle.devices import device
 from tests.oracle.differences import Difference, compare
 from tests.oracle.expressions import Generator
+from tests.oracle.faults import explained
 from tests.oracle.ours import Ours
 from tests.oracle.upstream import Upstream
 
@@ -99,4 +100,44 @@ def test_a_difference_is_made_small(tmp_path: Path) -> None:
     small = smallest(Refusing(tmp_path), found).question["expression"]
 
     assert "3" in small
-    assert len(small) < 50
+    assert len(small) < len(str(tree)) / 2
+
+
+CHANGED = 'x.isLessThan(quantity("1.5Gi")) || x.asInteger() == 1'
+NO_INTEGER = {"outcome": "runtime-error", "error": "cannot convert value to integer"}
+PLAIN = {"driver": "d", "capacity": {"mem": {"value": "1Gi"}}, "attributes": {"s": {"string": "10Gi"}}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "expression", "device_", "theirs"),
+    [
+        ("passes", CHANGED, PLAIN, NO_INTEGER),
+        ("value", CHANGED, PLAIN, {"outcome": "ok", "match": False}),
+        ("passes", CHANGED.replace("1.5Gi", "1Gi"), {**PLAIN, "capacity": {"mem": {"value": "100Ti"}}}, NO_INTEGER),
+        ("passes", CHANGED.replace("1.5Gi", "1Gi"), {**PLAIN, "attributes": {"s": {"strings": ["0.5Gi"]}}}, NO_INTEGER),
+        ("passes", "y.asInteger() == 1 || x.compareTo(quantity('1.5Gi')) == 0", PLAIN, NO_INTEGER),
+    ],
+)  # fmt: skip
+def test_a_quantity_that_upstream_changes_is_known(
+    kind: str, expression: str, device_: Json, theirs: Json
+) -> None:
+    fault = explained(
+        Difference(kind, {"expression": expression, "device": device_}, theirs, {"outcome": "ok"})
+    )
+    assert fault is not None
+    assert fault.name == "quantities that comparing changes"
+
+
+@pytest.mark.parametrize(
+    ("kind", "expression", "theirs"),
+    [
+        ("fails", CHANGED, NO_INTEGER),
+        ("passes", CHANGED, {"outcome": "runtime-error", "error": "division by zero"}),
+        ("passes", CHANGED.replace("1.5Gi", "1Gi"), NO_INTEGER),
+        ("value", CHANGED.replace("asInteger", "asApproximateFloat"), {"outcome": "ok", "match": False}),
+        ("value", 'quantity("1.5Gi").asInteger() == 1', {"outcome": "ok", "match": False}),
+    ],
+)
+def test_what_only_looks_like_it_is_a_difference(kind: str, expression: str, theirs: Json) -> None:
+    question = {"expression": expression, "device": PLAIN}
+    assert explained(Difference(kind, question, theirs, {"outcome": "ok"})) is None
