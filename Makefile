@@ -48,8 +48,9 @@ test: lint type ## lint, types, layers, unit, properties, conformance (own cases
 conformance: setup ## cases as data, of all kinds: make conformance CASES="FILE.jsonl[.gz] …"
 	$(BIN)/python -m tests.conformance $(CASES)
 
-oracle: setup ## random CEL expressions, our engine against upstream's own code (built once): ORACLE="--count=200000 --seed=1"
-	$(BIN)/python -m tests.oracle $(ORACLE)
+oracle: setup ## random problems and CEL expressions, ours against upstream's own code (built once): ALLOCATOR="--count=50000 --seed=1" CEL="--count=…"
+	$(BIN)/python -m tests.oracle allocator $(ALLOCATOR)
+	$(BIN)/python -m tests.oracle cel $(CEL)
 
 e2e: setup ## contract suite and end-to-end tier on a real control plane (builds it once); KEEP=1 leaves one up to look at
 ifdef KEEP

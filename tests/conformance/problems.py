@@ -160,6 +160,11 @@ def _table_steps(raw: Json) -> int | None:
     return demanded if demanded is not None else _steps(raw.get("actual", {}).get(copies[0], {}))
 
 
+def decode_problem(raw: Json) -> Problem:
+    """A problem object (tests/oracle/README.md)."""
+    return _problem(raw)
+
+
 def _problem(raw: Json) -> Problem:
     nodes = raw.get("nodes") or [raw["node"]]
     return Problem(

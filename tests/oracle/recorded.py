@@ -1,4 +1,4 @@
-"""`python -m tests.oracle.recorded FILE.jsonl[.gz] …`: whether upstream's allocator, asked now, says what was recorded once.
+"""`python -m tests.oracle recorded FILE.jsonl[.gz] …`: whether upstream's allocator, asked now, says what was recorded once.
 
 Lines are those of the conformance files: a `problem` with its `result`, or a case of upstream's table with the answer of each copy in `actual`. It
 judges the Go program, not our allocator. Exit status 1 on any difference, or when nothing was compared.
@@ -75,7 +75,3 @@ def main(files: tuple[Path, ...]) -> None:
             click.echo(f"{problem.get('id')}: {found}")
     click.echo(f"{len(asked) - wrong} as recorded, {wrong} not")
     sys.exit(1 if wrong or not asked else 0)
-
-
-if __name__ == "__main__":
-    main()

@@ -71,8 +71,8 @@ def check_counters(facts: Facts) -> Iterator[Broken]:
         ]
         for detail in _overdrawn(pool.counter_sets, everything):
             yield newcomers[-1].broken("counters", detail)
-        if facts.snapshot.features.compatibility_groups and not any(_incompatible(before)):
-            for detail in _incompatible(everything):
+        if facts.snapshot.features.compatibility_groups:
+            for detail in _incompatible(_groups(before), _groups(everything)):
                 yield newcomers[-1].broken("groups", detail)
 
 
@@ -91,13 +91,22 @@ def _overdrawn(sets: Iterable[CounterSet], places: Iterable[Place]) -> Iterator[
             yield f"counter {name} of {set_} is overdrawn"
 
 
-def _incompatible(places: Iterable[Place]) -> Iterator[str]:
+def _groups(places: Iterable[Place]) -> dict[str, list[frozenset[str]]]:
+    """By counter set, the groups of each device."""
     on: dict[str, list[frozenset[str]]] = defaultdict(list)
     for place in places:
         for drawn in place.device.consumes_counters:
             on[drawn.counter_set].append(frozenset(drawn.compatibility_groups))
-    for name, groups in on.items():
-        if any(groups) and not frozenset.intersection(*groups):
+    return on
+
+
+def _incompatible(
+    before: dict[str, list[frozenset[str]]], after: dict[str, list[frozenset[str]]]
+) -> Iterator[str]:
+    """Counter sets whose devices have nothing in common. Where some of those that were there have groups and some have not, nobody can say what may join."""
+    for name, groups in after.items():
+        is_mixed = len({bool(each) for each in before.get(name, ())}) > 1
+        if not is_mixed and any(groups) and not frozenset.intersection(*groups):
             yield f"the devices on counter set {name} have no compatibility group in common"
 
 

@@ -1,0 +1,144 @@
+"""A batch: some problems, both answers, and what differs. Batches are independent, so they may run in any process.
+
+The same seed and number give the same batch. While upstream's program works on a batch, our allocator does in this process.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from dra_operator.cel import default_compiler
+from tests.properties.problems import problem
+
+from .differences import Difference, compare, takes_more_steps
+from .ours import MAX_STEPS, Ours
+from .proofs import AS_UPSTREAM, broken_rules, has_solution, is_by_the_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dra_operator.verification import CelCompiler
+    from tests.oracle.upstream import Upstream
+
+Json = dict[str, Any]
+
+PROBLEMS: Final = 250
+"""In a batch."""
+
+TIMEOUT: Final = 3.0
+"""Seconds that upstream has for a problem: 500,000 steps and more."""
+
+TRIED: Final = 20
+"""One in so many problems is also solved by trying everything."""
+
+KEPT: Final = 4
+"""Differences of one signature that a batch tells about; the others are counted."""
+
+
+@dataclass(slots=True)
+class Found:
+    """What came out.
+
+    Attributes:
+        counts: problems, outcomes by `outcome NAME`, topics by `topic NAME`, differences by `difference KIND`, steps of both searches, what is not built by
+            `not built GATES`, problems on which our search took more steps by `more steps`, those that were also solved by trying everything by `tried`, and by `gave up`
+            those on which upstream gave up, where nothing shows that we are right.
+        differences: some of each signature.
+    """
+
+    counts: Counter[str] = field(default_factory=Counter)
+    differences: list[Difference] = field(default_factory=list)
+
+    def add(self, other: Found) -> None:
+        """Both together."""
+        self.counts += other.counts
+        self.differences += other.differences
+
+
+def run(upstream: Upstream, seed: int, number: int) -> Found:
+    """Make and judge one batch."""
+    problems = [problem(seed, index) for index in range(number * PROBLEMS, (number + 1) * PROBLEMS)]
+    return judge(upstream, problems)
+
+
+def judge(upstream: Upstream, problems: Sequence[Json]) -> Found:
+    """Put problems to both, and compare."""
+    theirs, ours = answers(upstream, problems)
+    found = Found()
+    compiler = default_compiler()
+    for number, (asked, their, our) in enumerate(zip(problems, theirs, ours, strict=True)):
+        _count(found.counts, asked, their, our)
+        difference = compare(asked, their, our) or _broken(asked, their, our, compiler)
+        if difference is None and (their["outcome"] == "timeout" or number % TRIED == 0):
+            difference = _tried(found.counts, asked, their, our, compiler)
+        if difference is not None:
+            _note(found, difference)
+    return found
+
+
+def _broken(asked: Json, theirs: Json, ours: Json, compiler: CelCompiler) -> Difference | None:
+    broken = broken_rules(asked, ours, compiler) if ours["outcome"] == "results" else []
+    return Difference("broken", asked, theirs, ours, "; ".join(map(str, broken))) if broken else None
+
+
+def _tried(
+    counts: Counter[str], asked: Json, theirs: Json, ours: Json, compiler: CelCompiler
+) -> Difference | None:
+    """Compare with what trying everything gives: our answer if upstream has none, else upstream's, so that the checkers are checked."""
+    gave_up = theirs["outcome"] == "timeout"
+    said = ours if gave_up else theirs
+    is_answer = said["outcome"] in {"results", "none"} or (said["outcome"] == "error" and said.get("perNode"))
+    if not is_answer or not is_by_the_rules(asked):
+        counts["gave up"] += gave_up
+        return None
+    exists = has_solution(asked, compiler, AS_UPSTREAM)
+    if exists is None:
+        counts["gave up"] += gave_up
+        return None
+    counts["tried"] += 1
+    if exists == (said["outcome"] == "results"):
+        return None
+    return Difference(
+        "missed" if gave_up else "checker",
+        asked,
+        theirs,
+        ours,
+        f"there is {'a' if exists else 'no'} solution",
+    )
+
+
+def answers(upstream: Upstream, problems: Sequence[Json]) -> tuple[list[Json], list[Json]]:
+    """Upstream's answers and ours; ours may take the steps that upstream's took."""
+    engine = Ours()
+    with ThreadPoolExecutor(1) as beside:
+        asked = beside.submit(upstream.solve, problems, timeout=TIMEOUT)
+        ours = [engine.answer(each) for each in problems]
+        theirs = asked.result()
+    for index, (their, our) in enumerate(zip(theirs, ours, strict=True)):
+        if our["outcome"] == "gave up" and their["allocateOneInvocations"] > MAX_STEPS:
+            ours[index] = engine.answer(problems[index], their["allocateOneInvocations"])
+    return theirs, ours
+
+
+def _count(counts: Counter[str], asked: Json, theirs: Json, ours: Json) -> None:
+    counts["problems"] += 1
+    counts[f"outcome {theirs['outcome']}"] += 1
+    for topic in asked["topic"].split(", "):
+        counts[f"topic {topic}"] += 1
+    if ours["outcome"] == "not built":
+        counts["not built"] += 1
+        counts[f"not built {ours['error']}"] += 1
+    elif theirs["outcome"] != "timeout" and "allocateOneInvocations" in ours:
+        counts["upstream's steps"] += theirs["allocateOneInvocations"]
+        counts["our steps"] += ours["allocateOneInvocations"]
+        counts["more steps"] += takes_more_steps(theirs, ours)
+
+
+def _note(found: Found, difference: Difference) -> None:
+    found.counts[f"difference {difference.kind}"] += 1
+    found.counts[f"signature {difference.signature}"] += 1
+    if found.counts[f"signature {difference.signature}"] <= KEPT:
+        found.differences.append(difference)

@@ -1,0 +1,67 @@
+"""Asks our allocator what `upstream` asks upstream's, and answers in the same form: the fields of README.md.
+
+What upstream has no word for: outcome `gave up` (the step limit), `not built` (the answer hangs on a feature that is not built yet), and `crash` (an
+exception that nobody may see).
+"""
+
+from __future__ import annotations
+
+import traceback
+from typing import TYPE_CHECKING, Any, Final
+
+from dra_operator.cel import default_compiler
+from dra_operator.features import NOT_BUILT
+from dra_operator.model import to_object
+from tests.conformance.problems import decode_problem
+from tests.conformance.running import ask, options_for
+
+if TYPE_CHECKING:
+    from tests.conformance.problems import Problem
+
+Json = dict[str, Any]
+
+MAX_STEPS: Final = 500_000
+"""Search steps for a problem, unless upstream took more."""
+
+
+class Ours:
+    """Our allocator; one compiler for all problems."""
+
+    def __init__(self) -> None:
+        self._compiler = default_compiler()
+
+    def answer(self, raw: Json, max_steps: int = MAX_STEPS) -> Json:
+        """Our answer, in upstream's way (`Options.upstream_0_37`)."""
+        try:
+            problem = decode_problem(raw)
+            before = problem.fingerprint()
+            said = self._asked(problem, max_steps)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            return {"outcome": "crash", "error": f"{error!r} in {where.name}"}
+        if problem.fingerprint() != before:
+            return {"outcome": "crash", "error": "the allocator changed its inputs"}
+        return said
+
+    def _asked(self, problem: Problem, max_steps: int) -> Json:
+        said = ask(problem, self._compiler, options_for(problem, max_steps))
+        if not said.needs and _is_refused_later(problem):
+            return {"outcome": "not built", "error": "DRADerivedAttributes"}
+        if said.needs:
+            return {"outcome": "not built", "error": ", ".join(sorted(said.needs))}
+        return {
+            "outcome": said.outcome,
+            "results": [to_object(each) for each in said.results],
+            "error": said.error,
+            "perNode": said.per_node,
+            "allocateOneInvocations": said.steps,
+        }
+
+
+def _is_refused_later(problem: Problem) -> bool:
+    """Whether a claim uses derived attributes while they are off: what upstream refuses, and ours will once it has them."""
+    if "derived_attributes" not in NOT_BUILT or problem.features.derived_attributes:
+        return False
+    requests = [request for claim in problem.claims for request in claim.spec.devices.requests]
+    entries = [entry for each in requests for entry in (each.exactly, *each.first_available) if entry]
+    return any(entry.derived_attributes for entry in entries)

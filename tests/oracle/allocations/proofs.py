@@ -1,0 +1,82 @@
+"""What can be said without upstream: whether an allocation obeys all rules, and whether there is one at all."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from dra_operator.model import AllocationResult, DeviceId, from_object
+from dra_operator.verification import Allocated, Snapshot, Taken, verify
+from tests.conformance.problems import decode_problem
+from tests.properties.exhaustive import Exhaustive, TooManyError
+
+if TYPE_CHECKING:
+    from dra_operator.verification import Broken, CelCompiler
+    from tests.conformance.problems import Problem
+
+Json = dict[str, Any]
+
+
+def broken_rules(raw: Json, answer: Json, compiler: CelCompiler) -> list[Broken]:
+    """Rules that the results of an answer break; share ids of upstream's program are all the same, and made different here."""
+    problem = decode_problem(raw)
+    judged = [
+        Allocated(claim, from_object(AllocationResult, _numbered(result, index)), problem.nodes[0])
+        for index, (claim, result) in enumerate(zip(problem.claims, answer["results"], strict=True))
+    ]
+    return verify(judged, snapshot_of(raw, problem, compiler))
+
+
+def snapshot_of(raw: Json, problem: Problem, compiler: CelCompiler) -> Snapshot:
+    """What a problem looks like to the verifier."""
+    shared = {_device(each) for each in raw["allocated"].get("sharedDeviceIDs") or ()}
+    return Snapshot(
+        problem.features,
+        problem.slices,
+        {each.metadata.name: each for each in problem.classes},
+        compiler,
+        Taken(problem.allocated.devices, shared, problem.allocated.capacity),
+    )
+
+
+def _device(raw: Json) -> DeviceId:
+    return DeviceId(raw["driver"], raw["pool"], raw["device"])
+
+
+AS_UPSTREAM: Final = frozenset({"shared"})
+"""Rules that upstream does not keep: it gives devices as a whole of which there are shares (alloc Q-8)."""
+
+
+def has_solution(raw: Json, compiler: CelCompiler, ignored: frozenset[str] = frozenset()) -> bool | None:
+    """Whether any assignment obeys all rules but the ignored ones; None if there are too many to try."""
+    problem = decode_problem(raw)
+    snapshot = snapshot_of(raw, problem, compiler)
+    tried = Exhaustive(problem.claims, problem.nodes[0], snapshot, ignored)
+    try:
+        return tried.solution() is not None
+    except TooManyError:
+        return None
+
+
+def is_by_the_rules(raw: Json) -> bool:
+    """Whether upstream's answer hangs on the rules alone, and on none of its faults.
+
+    In 0.37 admin access draws from counters (BUG-9); what goes with devices of mixed compatibility groups depends on their order; and the
+    experimental copy refuses what skips node operations while that is off (oracle 7 no. 6).
+    """
+    text = json.dumps(raw)
+    counters, taken = '"consumesCounters"' in text, any(raw["allocated"].values())
+    operations = '"skipNodeOperations"' in text and not raw["features"].get("OptionalNodeOperations")
+    return not (
+        (counters and '"adminAccess": true' in text)
+        or (taken and '"compatibilityGroups"' in text)
+        or (operations and raw["channel"] == "experimental")
+    )
+
+
+def _numbered(result: Json, claim: int) -> Json:
+    results = [
+        {**each, "shareID": f"{claim}/{number}"} if each.get("shareID") else each
+        for number, each in enumerate(result.get("devices", {}).get("results") or ())
+    ]
+    return {**result, "devices": {**result.get("devices", {}), "results": results}}

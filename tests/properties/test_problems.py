@@ -1,0 +1,202 @@
+"""The allocator on the problems that it is compared with upstream on, without upstream: what it gives obeys the rules, and it gives what there is.
+
+Upstream's code is asked by `python -m tests.oracle allocator`.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dra_operator.allocator import Options
+from dra_operator.cel import default_compiler
+from dra_operator.model import to_object
+from dra_operator.quantity import Quantity
+from dra_operator.validation import claims, classes, slices
+from tests.conformance.problems import decode_problem
+from tests.conformance.running import ask
+from tests.oracle.allocations.proofs import broken_rules, has_solution, is_by_the_rules
+from tests.properties.problems import TOPICS, problem
+from tests.properties.problems.coverage import FIELDS, lines, measure, without
+from tests.properties.problems.luck import Luck
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+Json = dict[str, Any]
+
+SEED = 7
+COMPILER = default_compiler()
+AS_SHIPPED = Options()
+
+
+def answer(raw: Json, options: Options = AS_SHIPPED) -> Json:
+    """What our allocator says; `not built` where it hangs on what is not."""
+    said = ask(decode_problem(raw), COMPILER, options)
+    return {
+        "outcome": "not built" if said.needs else said.outcome,
+        "error": said.error,
+        "results": [to_object(each) for each in said.results],
+    }
+
+
+def answered(count: int, *outcomes: str, first: int = 0) -> Iterator[tuple[Json, Json]]:
+    """Problems with our answers, of those outcomes alone."""
+    for number in range(first, first + count):
+        raw = problem(SEED, number)
+        said = answer(raw)
+        if said["outcome"] in outcomes:
+            yield raw, said
+
+
+# --- the problems themselves
+
+
+def test_a_number_gives_one_problem() -> None:
+    assert [problem(1, number) for number in range(50)] == [problem(1, number) for number in range(50)]
+    assert problem(1, 0) != problem(2, 0)
+
+
+def test_all_topics_come_and_meet_in_pairs() -> None:
+    met: Counter[frozenset[str]] = Counter()
+    for number in range(2_000):
+        topics = sorted(problem(SEED, number)["topic"].split(", "))
+        met.update(frozenset((one, other)) for one in topics for other in topics)
+    wanted = [frozenset((one, other)) for one in TOPICS for other in TOPICS if "limit" not in {one, other}]
+
+    assert [sorted(pair) for pair in wanted if not met[pair]] == []
+    assert met[frozenset({"limit"})]
+
+
+def causes(raw: Json) -> list[object]:
+    """What the API server would refuse. Lists it drops from attributes while their gate is off, which is so by default."""
+    raw = copy.deepcopy(raw)
+    for claim in raw["claims"]:
+        claims.default_claim_spec(claim["spec"])
+    for slice_ in raw["slices"]:
+        for device in slice_["spec"].get("devices", ()):
+            device["attributes"] = {
+                name: each
+                for name, each in device["attributes"].items()
+                if not any(isinstance(value, list) for value in each.values())
+            }
+    return [
+        *(cause for claim in raw["claims"] for cause in claims.check_claim(claim)),
+        *(cause for each in raw["classes"] for cause in classes.check_class(each)),
+        *(cause for each in raw["slices"] for cause in slices.check_slice(each)),
+    ]
+
+
+def test_objects_are_such_as_the_api_server_takes_unless_a_defect_is_noted() -> None:
+    problems = [problem(SEED, number) for number in range(400)]
+
+    assert [(raw["id"], causes(raw)) for raw in problems if not raw["note"] and causes(raw)] == []
+
+
+def test_what_hangs_on_a_topic_is_measured_by_asking_without_it() -> None:
+    def solve(problems: Sequence[Json]) -> list[Json]:
+        """Says `none` if anything is tainted."""
+        return [{"outcome": "none" if "'taints'" in str(raw) else "results"} for raw in problems]
+
+    raw = {**problem(SEED, 0, frozenset({"taints", "config"})), "topic": "config, taints"}
+    found = measure([raw], solve)
+
+    assert found["taints"].hangs == 1
+    assert found["config"].hangs == 0
+    assert next(iter(lines({"taints": found["taints"]}))).endswith("the answer hangs on it in 100 %")
+
+
+@pytest.mark.parametrize("topic", sorted(FIELDS))
+def test_a_problem_without_a_topic_can_be_asked(topic: str) -> None:
+    for number in range(10):
+        decode_problem(without(problem(SEED, number, frozenset({topic})), topic))
+
+
+# --- what the allocator says
+
+
+def test_what_is_given_obeys_all_rules_and_inputs_stay_as_they_were() -> None:
+    for number in range(300):
+        raw = problem(SEED, number)
+        asked = decode_problem(raw)
+        before = asked.fingerprint()
+        said = ask(asked, COMPILER, AS_SHIPPED)
+
+        assert asked.fingerprint() == before, raw["id"]
+        if said.outcome == "results" and not said.needs:
+            given = {"results": [to_object(each) for each in said.results]}
+            assert list(map(str, broken_rules(raw, given, COMPILER))) == [], raw["id"]
+
+
+def test_devices_are_given_if_there_is_any_way_to_do_so() -> None:
+    """Against trying everything, which knows nothing of the search."""
+    judged: Counter[bool] = Counter()
+    for raw, said in answered(200, "results", "none", first=1_000):
+        exists = has_solution(raw, COMPILER) if is_by_the_rules(raw) else None
+        if exists is not None:
+            judged[exists] += 1
+            assert exists == (said["outcome"] == "results"), raw["id"]
+
+    assert judged[True] > 10
+    assert judged[False] > 10
+
+
+def after(taken: Json, results: Sequence[Json]) -> Json:
+    """What is taken once these allocations are written (alloc A-2)."""
+    made = copy.deepcopy(taken)
+    for each in (each for result in results for each in result["devices"].get("results", ())):
+        device = {name: each[name] for name in ("driver", "pool", "device")}
+        if each.get("adminAccess"):
+            continue
+        if not each.get("shareID"):
+            made["devices"].append(device)
+            continue
+        made["sharedDeviceIDs"].append({**device, "shareID": each["shareID"]})
+        if each.get("consumedCapacity"):
+            _add(made["aggregatedCapacity"], device, each["consumedCapacity"])
+    return made
+
+
+def _add(sums: list[Json], device: Json, amounts: Json) -> None:
+    known = next((each for each in sums if device.items() <= each.items()), None)
+    if known is None:
+        sums.append({**device, "capacity": dict(amounts)})
+        return
+    for name, amount in amounts.items():
+        before = Quantity.parse(known["capacity"].get(name, "0"))
+        known["capacity"][name] = str(before + Quantity.parse(amount))
+
+
+@pytest.mark.parametrize(
+    "topics", [{"capacity"}, {"counters"}, {"capacity", "counters"}, {"groups", "taints"}]
+)
+def test_claims_that_come_one_by_one_are_never_given_more_than_the_rules_allow(topics: set[str]) -> None:
+    for number in range(2_000, 2_050):
+        raw = problem(SEED, number, frozenset({"claims"} | topics))
+        given: list[Json] = []
+        served: list[Json] = []
+        for claim in raw["claims"]:
+            said = answer({**raw, "claims": [claim], "allocated": after(raw["allocated"], given)})
+            if said["outcome"] == "results":
+                given += said["results"]
+                served.append(claim)
+        together = {**raw, "claims": served}
+        assert list(map(str, broken_rules(together, {"results": given}, COMPILER))) == [], raw["id"]
+
+
+def test_the_order_of_devices_does_not_decide_whether_there_is_a_solution() -> None:
+    luck = Luck("order")
+    compared = 0
+    for raw, said in answered(250, "results", "none", first=3_000):
+        other = copy.deepcopy(raw)
+        for slice_ in other["slices"]:
+            slice_["spec"]["devices"] = luck.shuffled(slice_["spec"].get("devices", ()))
+        again = answer(other)
+        if again["outcome"] in {"results", "none"}:  # a selector that fails may be met, or not
+            compared += 1
+            assert again["outcome"] == said["outcome"], raw["id"]
+
+    assert compared > 50
