@@ -137,7 +137,7 @@ def test_a_file_may_say_that_it_sets_nothing(tmp_path: Path) -> None:
         ("maxWrites: 2026-13-32", "PATH: is not YAML: "),
         ("maxWrites: \x01", "PATH: is not YAML: "),
         ("maxWrites: !!python/object/apply:os.abort []", "PATH, line 1: is not YAML: "),
-        ("[" * 5000, "PATH: is not YAML: "),
+        ("[" * 50_000, "PATH: is not YAML: "),
         (b"maxWrites: \xff", "PATH: is not UTF-8 text; give the path of a settings file"),
         (b"#" * (1 << 21), "PATH: is larger than 1 MiB; give the path of a settings file"),
     ],
