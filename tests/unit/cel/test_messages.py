@@ -156,6 +156,7 @@ REFUSED = {
     "null_type{a: 1} == null": "1:12: unexpected failed resolution of '$pNullValue'",
     "duration{second: 1} == duration('1s')": "1:16: undefined field 'second'",
     "kubernetes.DRADevice{nope: 1, capacity: null} == device": "1:26: undefined field 'nope'\n1:39: expected type of field 'capacity' is 'map(string, map(string, kubernetes.Quantity))' but provided type is 'null'",
+    "$pListValue{values: [1]}.sortBy(x, x) == []": "1:26: sortBy can only be applied to a list, identifier, comprehension, call or select expression",
     "$pInt64Value.foo == 1": "1:27: type 'type(wrapper(int))' does not support field selection",
     "-duration('1h') == duration('1h')": "1:1: found no matching overload for '-_' applied to '(duration)'",
 }

@@ -112,14 +112,68 @@ def after_optional_dot(token: Token) -> Complaint:
     return token.at, _input(token, "{IDENTIFIER, ESC_IDENTIFIER}", extra=False), ""
 
 
-def for_field(token: Token) -> Complaint:
-    """Something else where the field of a message is expected."""
-    return token.at, _input(token, "{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}", extra=False), ""
+_NAMES: Final = ("IDENTIFIER", "ESC_IDENTIFIER")
+_ITEM: Final = {
+    **dict.fromkeys(("[", "{"), frozenset({"?", *_STARTS})),
+    "message": frozenset({"?", *_NAMES}),
+}
+"""What an item can begin with, of what may end with a comma."""
 
 
-def for_colon(token: Token) -> Complaint:
+def begins_item(token: Token, construct: str) -> bool:
+    """Whether another item follows a comma."""
+    return construct not in _ITEM or token.kind in _ITEM[construct]
+
+
+_OPERATORS: Final = (
+    ".",
+    "[",
+    "?",
+    "&&",
+    "||",
+    "==",
+    "!=",
+    "<",
+    "<=",
+    ">",
+    ">=",
+    "in",
+    "+",
+    "-",
+    "*",
+    "/",
+    "%",
+)
+
+
+def for_closing(token: Token, following: Token, construct: str, around: str) -> Complaint:
+    """Something else behind a comma, where nothing but the end of the construct can be; `around` is the construct that it stands in."""
+    (closing, _) = _AFTER[construct]
+    behind = {*_AFTER[around], *_OPERATORS, *((",",) if around in {"call", "method"} else ())}
+    if following.kind != closing and token.kind in behind:
+        return (
+            token.at,
+            f"Syntax error: missing '{closing}' at '{_shown(token) or END}'",
+            _missing(closing, token),
+        )
+    return token.at, _input(token, f"'{closing}'", extra=following.kind == closing), _missing(closing, token)
+
+
+def _missing(closing: str, token: Token) -> str:
+    return f"{closing} is missing before the end" if token.kind == END else ""
+
+
+def for_field(token: Token, following: Token, *, optional: bool) -> Complaint:
+    """Something else where the field of a message is expected; `optional` where a question mark stands before it."""
+    wanted = _NAMES if optional else ("}", ",", "?", *_NAMES)
+    return token.at, _input(token, _set(wanted), extra=following.kind in wanted), ""
+
+
+def for_colon(token: Token, following: Token) -> Complaint:
     """Something else where a colon is expected behind a field."""
-    return token.at, _input(token, "':'", extra=False), ""
+    if following.kind != ":" and token.kind in _STARTS:
+        return token.at, f"Syntax error: missing ':' at '{_shown(token)}'", ""
+    return token.at, _input(token, "':'", extra=following.kind == ":"), ""
 
 
 def unfinished(token: Token) -> Complaint:

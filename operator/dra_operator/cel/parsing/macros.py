@@ -121,7 +121,7 @@ def _transform(call: Expansion) -> Node:
 
 def _sort_by(call: Expansion) -> Node:
     target = call.receiver()
-    if isinstance(target, syntax.Literal | syntax.MapLiteral):
+    if isinstance(target, syntax.Literal | syntax.MapLiteral | syntax.Message):
         raise call.fault(
             syntax.place(target),
             "sortBy can only be applied to a list, identifier, comprehension, call or select expression",

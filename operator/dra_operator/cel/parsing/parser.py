@@ -278,8 +278,8 @@ class _Parser:
     def _open(self, level: _Level) -> State | None:
         self._levels.append(level)
         closing = _CLOSED_BY[level.kind]
-        if level.kind in _ITEMS and self._peek().kind == "," and self._peek(1).kind == closing:
-            self._take()
+        if level.kind in _ITEMS and self._takes(",") and self._peek().kind != closing:
+            raise self._unclosed(level)
         if self._peek().kind == closing and level.kind not in {"(", "index"}:
             self._take()
             return self._close()
@@ -288,16 +288,24 @@ class _Parser:
 
     def _item(self, level: _Level) -> State | None:
         """An element, a key, an index, a field or an argument begins."""
-        if level.kind in {"[", "{", "index", "message"} and self._takes("?"):
+        optional = level.kind in {"[", "{", "index", "message"} and self._takes("?")
+        if optional:
             level.optional.add(len(level.values))
         if level.kind == "message":
             token = self._take()
             if token.kind not in {"IDENTIFIER", "ESC_IDENTIFIER"}:
-                raise self._refuse(complaints.for_field(token))
+                raise self._refuse(complaints.for_field(token, self._peek(), optional=optional))
             level.fields.append((token.text.strip("`"), self._peek().at))
             if not self._takes(":"):
-                raise self._refuse(complaints.for_colon(self._peek()))
+                raise self._refuse(complaints.for_colon(self._peek(), self._peek(1)))
         return self._operand
+
+    def _unclosed(self, level: _Level) -> _Stop:
+        """Behind a comma, nothing but the end can be."""
+        around = self._levels[-2]
+        is_key = around.kind == "{" and len(around.values) % 2 == 0
+        outer = "key" if is_key else around.kind
+        return self._refuse(complaints.for_closing(self._peek(), self._peek(1), level.kind, outer))
 
     def _close(self) -> State | None:
         level = self._levels.pop()
@@ -433,8 +441,11 @@ class _Parser:
         if token.kind == "," and level.kind in {"[", "{", "message", "call", "method"} and not is_key:
             self._take()
             level.values.append(self._value)
-            ends = level.kind in _ITEMS and self._peek().kind == _CLOSED_BY[level.kind]
-            return self._closing() if ends else self._item(level)
+            if level.kind in _ITEMS and self._peek().kind == _CLOSED_BY[level.kind]:
+                return self._closing()
+            if not complaints.begins_item(self._peek(), level.kind):
+                raise self._unclosed(level)
+            return self._item(level)
         kind = "key" if is_key else level.kind
         raise self._refuse(complaints.after_operand(token, self._peek(1), self._peek(-1), kind))
 
