@@ -10,7 +10,6 @@ import traceback
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_operator.cel import default_compiler
-from dra_operator.features import NOT_BUILT
 from dra_operator.model import to_object
 from tests.conformance.problems import decode_problem
 from tests.conformance.running import ask, options_for
@@ -45,8 +44,6 @@ class Ours:
 
     def _asked(self, problem: Problem, max_steps: int) -> Json:
         said = ask(problem, self._compiler, options_for(problem, max_steps))
-        if not said.needs and _is_refused_later(problem):
-            return {"outcome": "not built", "error": "DRADerivedAttributes"}
         if said.needs:
             return {"outcome": "not built", "error": ", ".join(sorted(said.needs))}
         return {
@@ -56,12 +53,3 @@ class Ours:
             "perNode": said.per_node,
             "allocateOneInvocations": said.steps,
         }
-
-
-def _is_refused_later(problem: Problem) -> bool:
-    """Whether a claim uses derived attributes while they are off: what upstream refuses, and ours will once it has them."""
-    if "derived_attributes" not in NOT_BUILT or problem.features.derived_attributes:
-        return False
-    requests = [request for claim in problem.claims for request in claim.spec.devices.requests]
-    entries = [entry for each in requests for entry in (each.exactly, *each.first_available) if entry]
-    return any(entry.derived_attributes for entry in entries)

@@ -43,7 +43,7 @@ class Claims:
         for driver in self._drivers:
             name = driver.partition(".")[0]
             selectors = [cel(f'device.driver == "{driver}"')]
-            if self._luck.chance(0.1):
+            if self._luck.chance(0.1) and "limit" not in self._topics:
                 selectors.append(cel(self._selector(driver)))
             made.append(
                 {**meta(name, "DeviceClass"), "spec": {"selectors": selectors, **self._class_config(driver)}}
