@@ -17,7 +17,7 @@ from dra_operator.model import to_object
 from dra_operator.quantity import Quantity
 from dra_operator.validation import claims, classes, slices
 from tests.conformance.problems import decode_problem
-from tests.conformance.running import ask
+from tests.conformance.running import ask, options_for
 from tests.oracle.allocations.proofs import broken_rules, has_solution, is_by_the_rules
 from tests.properties.problems import TOPICS, problem
 from tests.properties.problems.coverage import FIELDS, lines, measure, without
@@ -129,6 +129,18 @@ def test_what_is_given_obeys_all_rules_and_inputs_stay_as_they_were() -> None:
         if said.outcome == "results" and not said.needs:
             given = {"results": [to_object(each) for each in said.results]}
             assert list(map(str, broken_rules(raw, given, COMPILER))) == [], raw["id"]
+
+
+@pytest.mark.parametrize("topic", sorted(name for name, topic in TOPICS.items() if topic.gates))
+def test_objects_that_use_what_is_off_meet_errors_that_are_told(topic: str) -> None:
+    """No crash: gates may go off while claims and devices use what they are for."""
+    for number in range(60):
+        raw = problem(SEED, number, frozenset({topic, "taken"}))
+        off = {**raw["features"], **dict.fromkeys(TOPICS[topic].gates, False)}
+        for options in (AS_SHIPPED, options_for(decode_problem(raw))):
+            assert answer({**raw, "features": off}, options)["outcome"] in {"results", "none", "error"}, raw[
+                "id"
+            ]
 
 
 def test_devices_are_given_if_there_is_any_way_to_do_so() -> None:

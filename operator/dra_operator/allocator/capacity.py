@@ -236,11 +236,12 @@ def lack(device: Device, share: Share, *used: Mapping[str, Quantity]) -> str:
         share: what is to be taken.
         used: what others take, by capacity, several times over.
     """
-    for name, capacity in device.capacity.items():
+    for name, amount in share.amounts.items():
+        value = device.capacity[name].value
         taken = sum(uses[name].nano for uses in used if name in uses)
-        if share.amounts[name].nano + taken > capacity.value.nano:
-            left = Quantity(max(capacity.value.nano - taken, 0), capacity.value.notation)
-            return f"{name}: {share.amounts[name]} asked for, {left} of {capacity.value} left"
+        if amount.nano + taken > value.nano:
+            left = Quantity(max(value.nano - taken, 0), value.notation)
+            return f"{name}: {amount} asked for, {left} of {value} left"
     return ""
 
 
