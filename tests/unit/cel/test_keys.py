@@ -22,6 +22,14 @@ TRUE = [
     "!({[1]: 1} == {[1]: 1})",
     "cel.bind(x, [device.driver], x in {x: 1})",
     "!({optional.none(): 1} == {})",
+    # each access to a list or map of the device gives a new one, a variable keeps it
+    "{$a.numbers: 1, $a.numbers: 2}.size() == 2 && {$a: 1, $a: 2}.size() == 2",
+    "{dyn($a.numbers): 1, [$a.numbers][0]: 2}.size() == 2 && !({$a.numbers: 1} == {$a.numbers: 1})",
+    "[1, 2].transformMapEntry(i, v, {$a.numbers: v}).size() == 2 && !($a.numbers in {$a.numbers: 1})",
+    "cel.bind(x, $a.numbers, {x: 1, dyn(x): 2}.size() == 1 && x in {x: 1})",
+    "cel.bind(m, {$a.numbers: 1}, m == m && m.all(k, k in m))",
+    "{device.attributes: 1, device.attributes: 2}.size() == 1 && {$c.memory: 1, $c.memory: 2}.size() == 1",
+    '{device.capacity["nope"]: 1, device.capacity["nope"]: 2}.size() == 1',
     '{quantity("1"): 1}.all(q, q == quantity("1"))',
     "{null: 1}.all(k, k == null)",
     # an optional that is not there is not asked for the key

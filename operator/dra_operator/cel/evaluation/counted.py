@@ -19,7 +19,7 @@ from dra_operator.cel.parsing.source import unsupported
 from dra_operator.cel.types.values import Crashed, TypeName
 from dra_operator.errors import CelRuntimeError
 
-from .running import Dispatch, Frame, candidates
+from .running import Dispatch, Frame, anew, candidates
 from .steps import (
     UNSET,
     Attribute,
@@ -317,8 +317,17 @@ class _Planner:
 
     def _entries(self, node: expand.Entries, scope: Scope) -> Step:
         steps = [(self.plan(key, scope), self.plan(value, scope)) for key, value in node.entries]
-        make = made_map(tuple((executed(key), executed(value)) for key, value in steps), node.optional)
+        keys = [self._key(key, step, scope) for (key, _), (step, _) in zip(node.entries, steps, strict=True)]
+        values = [executed(value) for _, value in steps]
+        make = made_map(tuple(zip(keys, values, strict=True)), node.optional)
         return _literal([step for pair in steps for step in pair], make, MAP)
+
+    def _key(self, node: Expanded, step: Step, scope: Scope) -> Run:
+        """The key of an entry; what variables hold is the same each time."""
+        run = executed(step)
+        if isinstance(step, Constant) or _names(node) & scope.keys():
+            return run
+        return lambda tally: anew(tally.frame, run(tally))
 
     def _message(self, node: expand.Message, scope: Scope) -> Step:
         values = tuple(self._run(value, scope) for value in node.values)
@@ -390,6 +399,18 @@ def _start(node: Expanded) -> Callable[[], Any]:
         value = node.value
         return lambda: value
     return list if isinstance(node, expand.Items) else dict
+
+
+def _names(node: Expanded) -> set[str]:
+    """The names in a tree; what is in it twice is looked at once."""
+    seen: set[Expanded] = set()
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        if current not in seen:
+            seen.add(current)
+            waiting += expand.parts(current)
+    return {each.name for each in seen if isinstance(each, expand.Name)}
 
 
 def _size(node: Expanded) -> int:

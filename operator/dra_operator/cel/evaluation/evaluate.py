@@ -43,6 +43,7 @@ from .counted import EXCEEDED, WORK, count
 from .running import (
     Dispatch,
     Frame,
+    anew,
     candidates,
     field_of,
     initialised,
@@ -309,7 +310,7 @@ class _Planner:
         return run
 
     def _map(self, node: syntax.MapLiteral, scope: Slots) -> Run:
-        entries = tuple((self.plan(key, scope), self.plan(value, scope)) for key, value in node.entries)
+        entries = tuple((self._key(key, scope), self.plan(value, scope)) for key, value in node.entries)
         optional = node.optional
 
         def run(frame: Frame) -> Any:
@@ -324,6 +325,13 @@ class _Planner:
 
         parts = [part for entry in entries for part in entry]
         return _literal(run) if all(map(_is_theirs, parts)) else run
+
+    def _key(self, node: Node, scope: Slots) -> Run:
+        """The key of an entry; what variables hold is the same each time."""
+        run = self.plan(node, scope)
+        if isinstance(run, _Constant) or _names(node) & scope.keys():
+            return run
+        return lambda frame: anew(frame, run(frame))
 
     def _message(self, node: syntax.Message, scope: Slots) -> Run:
         name, optional = node.name.removeprefix("."), node.optional
@@ -400,6 +408,17 @@ class _Planner:
             return body(frame) if flat else some(body(frame))
 
         return run
+
+
+def _names(node: Node) -> set[str]:
+    """The names in a tree."""
+    found, waiting = set(), [node]
+    while waiting:
+        current = waiting.pop()
+        if isinstance(current, syntax.Ident):
+            found.add(current.name)
+        waiting += syntax.children(current)
+    return found
 
 
 def _size(node: Node) -> int:

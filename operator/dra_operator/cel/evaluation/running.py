@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dra_operator.cel.functions.messages import PACKED, built
 from dra_operator.cel.functions.standard import item, lookup, missing_key
 from dra_operator.cel.functions.texts import go_value
-from dra_operator.cel.functions.work import converted, read
+from dra_operator.cel.functions.work import ELEMENTS, converted, read
 from dra_operator.cel.meter import ImpatienceError
 from dra_operator.cel.types.values import (
     MISSING,
@@ -150,6 +150,15 @@ def truth(value: Any) -> bool:
     if not isinstance(value, bool):
         raise CelRuntimeError("no such overload")
     return value
+
+
+def anew(frame: Frame, value: Any) -> Any:
+    """A list or map that has just been found, as a key: upstream makes a new one of what a device has at each access, and such keys are equal to themselves alone."""
+    kind = type(value)
+    if not value or (kind is not tuple and kind is not dict):
+        return value
+    frame.spend(len(value) // ELEMENTS)
+    return (*value,) if kind is tuple else dict(value)
 
 
 def insert(entries: dict[Any, Any], shown: Any, value: Any) -> None:

@@ -167,7 +167,11 @@ class DomainMap(dict[str, dict[str, Any]]):
     __slots__ = ()
 
     def __missing__(self, domain: str) -> dict[str, Any]:
-        return {}
+        return NO_ENTRIES
+
+
+NO_ENTRIES: Final[dict[str, Any]] = {}
+"""What unknown domains are: one and the same map, as upstream has it; nobody changes it."""
 
 
 class Computed(Quantity):
@@ -412,7 +416,7 @@ def find(entries: dict[Any, Any], key: Any) -> Any:
 def look_up(entries: dict[Any, Any], key: Any) -> Any:
     """As `find`, but what is not in a map of domains is an empty map (alloc L-6)."""
     found = find(entries, key)
-    return {} if found is MISSING and isinstance(entries, DomainMap) else found
+    return NO_ENTRIES if found is MISSING and isinstance(entries, DomainMap) else found
 
 
 def _candidates(key: Any) -> tuple[Any, ...]:
