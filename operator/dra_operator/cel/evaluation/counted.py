@@ -257,7 +257,8 @@ class _Planner:
         """Whether a failing argument keeps the following ones from being evaluated."""
         if len(steps) > 2:  # noqa: PLR2004 -- up to two, all are
             return True
-        if node.function in _PATTERNS and len(steps) > 1 and isinstance(steps[1], Constant):
+        pattern = steps[1] if node.function in _PATTERNS and len(steps) > 1 else None
+        if isinstance(pattern, Constant) and isinstance(pattern.value, str):
             return True
         is_operator = not node.function[0].isalpha()
         return node.function == "format" or not (
