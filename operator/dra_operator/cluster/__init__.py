@@ -4,6 +4,7 @@ Fed by `kube` and `handlers`, read by `placement`, `explain`, `metrics` and the 
 """
 
 from .claims import Unreadable, freed_devices, used_devices
+from .generation import check_template, claim_body, generate_name, owned_claim, status_entries
 from .model import Cluster
 from .neighbours import (
     Crowd,
@@ -15,7 +16,16 @@ from .neighbours import (
 from .ownership import rules_changed
 from .podgroups import group_claim_keys
 from .requests import pod_requests
-from .reservation import bind_to, group_consumer, is_group, is_pod, is_reserved, pod_consumer
+from .reservation import (
+    allocation_status,
+    bind_to,
+    group_consumer,
+    is_group,
+    is_pod,
+    is_reserved,
+    pod_consumer,
+    reserved_for,
+)
 from .resolution import (
     PodClaim,
     Resolution,
@@ -55,10 +65,14 @@ __all__ = [
     "Shelf",
     "SliceIndex",
     "Unreadable",
+    "allocation_status",
     "bind_to",
+    "check_template",
+    "claim_body",
     "claim_keys",
     "claim_name",
     "freed_devices",
+    "generate_name",
     "group_claim_keys",
     "group_consumer",
     "group_key",
@@ -69,6 +83,7 @@ __all__ = [
     "is_pod",
     "is_reserved",
     "name_problem",
+    "owned_claim",
     "ownership_problem",
     "pinned_node",
     "pod_claim_names",
@@ -78,9 +93,11 @@ __all__ = [
     "preferred_affinity",
     "required_affinity",
     "required_anti_affinity",
+    "reserved_for",
     "rules_changed",
     "selector_of",
     "shared_with_group",
+    "status_entries",
     "template_keys",
     "used_devices",
     "volume_claim_keys",

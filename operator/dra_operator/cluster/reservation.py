@@ -6,15 +6,15 @@ decide when a claim is reserved.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dra_operator.errors import InvalidPod
-from dra_operator.model import POD_GROUP_API, ResourceClaimConsumerReference
+from dra_operator.model import POD_GROUP_API, ResourceClaimConsumerReference, to_object
 
 from .resolution import group_key
 
 if TYPE_CHECKING:
-    from dra_operator.model import Pod, PodGroup, PodResourceClaim, ResourceClaim
+    from dra_operator.model import AllocationResult, Pod, PodGroup, PodResourceClaim, ResourceClaim
 
 PODS: Final = "pods"
 POD_GROUPS: Final = "podgroups"
@@ -94,6 +94,19 @@ def bind_to(
         if shared == entry:
             return group_consumer(group)
     return pod_consumer(pod)
+
+
+def reserved_for(claim: ResourceClaim, consumer: ResourceClaimConsumerReference) -> list[dict[str, Any]]:
+    """`reservedFor` with the consumer in it, once."""
+    there = [to_object(entry) for entry in claim.status.reserved_for]
+    return there if claim.is_reserved_for(consumer.uid) else [*there, to_object(consumer)]
+
+
+def allocation_status(
+    claim: ResourceClaim, allocation: AllocationResult, consumer: ResourceClaimConsumerReference
+) -> dict[str, Any]:
+    """Status of step 2: allocation and reservation together, or the API server and the sweeper could see half of it (cp I-43)."""
+    return {"allocation": to_object(allocation), "reservedFor": reserved_for(claim, consumer)}
 
 
 def _is_known(entry: PodResourceClaim) -> bool:

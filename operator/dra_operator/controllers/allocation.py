@@ -47,6 +47,7 @@ from dra_operator.placement import (
     Release,
     Unplaced,
     Wait,
+    rank,
 )
 
 from .commit import CLAIM, POD
@@ -291,16 +292,11 @@ class AllocationController:
             await self._show(pod, UNSCHEDULABLE, str(error))
 
     def _rank(self, pod_key: str) -> Rank:
-        """Who is next: those whose namespace owes no work; bound pods, which the kubelet waits for; then by priority, then by age, as in
-        kube-scheduler's queue.
-        """
+        """Who is next: those whose namespace owes no work; then by `placement.rank`."""
         pod = self._cluster.pods.get(pod_key)
         if pod is None:
             return 0, 0, 0, ""
-        behind = self._debts.places(pod.metadata.namespace)
-        if pod.spec.node_name:
-            return behind, 0, 0, ""
-        return behind, 1, -pod.spec.priority, pod.metadata.creation_timestamp or ""
+        return self._debts.places(pod.metadata.namespace), *rank(pod)
 
     def _attempt(self, pod: Pod) -> str:
         """A short name for this attempt to serve the pod: the beginning of its uid, and its number since the start."""

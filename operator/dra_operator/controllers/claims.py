@@ -9,13 +9,13 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from dra_operator.cluster import Resolution, group_key, shared_with_group
+from dra_operator.cluster import Resolution, group_key, owned_claim, shared_with_group, status_entries
 from dra_operator.errors import ApiNotFound
 from dra_operator.logfields import note
 from dra_operator.model import Pod, PodGroup, ResourceClaim, ResourceClaimTemplate
 from dra_operator.placement import MAX_CONSUMERS
 
-from .claimmaking import FAILED, owned_claim, status_entries
+from .claimmaking import FAILED
 from .commit import POD
 from .consumers import group_of
 from .groupclaims import GROUP

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from dra_operator.cluster import pinned_node
+from dra_operator.cluster import allocation_status, pinned_node, reserved_for
 from dra_operator.errors import (
     ApiConflict,
     ApiForbidden,
@@ -57,12 +57,6 @@ DEFINITE = (ApiConflict, ApiNotFound, ApiInvalid, ApiForbidden, ApiUnauthorized)
 """Failures that say that the write did not happen and will not by repeating it."""
 
 
-def reserved_for(claim: ResourceClaim, consumer: ResourceClaimConsumerReference) -> list[dict[str, Any]]:
-    """`reservedFor` with the consumer (`consumers.consumer_of`) in it, once."""
-    there = [to_object(entry) for entry in claim.status.reserved_for]
-    return there if claim.is_reserved_for(consumer.uid) else [*there, to_object(consumer)]
-
-
 def is_full(claim: ResourceClaim) -> bool:
     """Whether the API server takes no further consumer (cp I-4, V-50)."""
     return len(claim.status.reserved_for) >= MAX_CONSUMERS
@@ -72,13 +66,6 @@ def without(claim: ResourceClaim, uids: Iterable[str]) -> list[dict[str, Any]]:
     """`reservedFor` without those consumers."""
     dropped = set(uids)
     return [to_object(entry) for entry in claim.status.reserved_for if entry.uid not in dropped]
-
-
-def allocation_status(
-    claim: ResourceClaim, allocation: AllocationResult, consumer: ResourceClaimConsumerReference
-) -> dict[str, Any]:
-    """Status of step 2: allocation and reservation together, or the API server and the sweeper could see half of it (cp I-43)."""
-    return {"allocation": to_object(allocation), "reservedFor": reserved_for(claim, consumer)}
 
 
 class Committer:

@@ -9,12 +9,10 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from dra_operator.cluster import claim_name, is_for_group
+from dra_operator.cluster import claim_name, is_for_group, status_entries
 from dra_operator.errors import ApiNotFound
 from dra_operator.logfields import note
 from dra_operator.model import PodGroup, ResourceClaim, ResourceClaimTemplate
-
-from .claimmaking import status_entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -30,6 +30,7 @@ from .outcomes import (
     Wait,
 )
 from .plan import Placer
+from .rank import rank
 from .room import NodeScore
 from .vocabulary import IN_USE
 
@@ -63,6 +64,7 @@ __all__ = [
     "Wait",
     "Way",
     "admit",
+    "rank",
     "unknown_gate_text",
     "unknown_gates",
     "unknown_requests",

@@ -4,28 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
-from dra_operator.controllers.names import MARK, digest, generate_name, holds_our_allocation, rule_name
+from dra_operator.controllers.names import MARK, digest, holds_our_allocation, rule_name
 from dra_operator.model import AllocationResult, PoolSelector, ResourceClaim, from_object
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 ALLOCATION = {"devices": {"results": [{"request": "gpu", "driver": "d", "pool": "n1", "device": "gpu-0"}]}}
-
-
-@pytest.mark.parametrize(
-    ("pod", "entry", "expected"),
-    [
-        ("web", "gpu", "web-gpu-"),
-        ("p" * 50, "gpu12", "p" * 50 + "-gpu12-"),  # exactly 57
-        ("p" * 51, "gpu12", "p" * 50 + "-" + "gpu1"),
-        ("p" * 60, "c" * 10, "p" * 47 + "-" + "c" * 7),
-    ],
-)
-def test_generate_name_is_shortened_in_proportion_c27(pod: str, entry: str, expected: str) -> None:
-    assert generate_name(pod, entry) == expected
 
 
 def claim(mark: str | None, allocation: Mapping[str, object] | None = ALLOCATION) -> ResourceClaim:

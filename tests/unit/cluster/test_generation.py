@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dra_operator.controllers.claimmaking import check_template, claim_body, owned_claim, status_entries
+from dra_operator.cluster import check_template, claim_body, generate_name, owned_claim, status_entries
 from dra_operator.errors import FeatureUnsupported
 from dra_operator.features import DEFAULT_1_37, Features
 from dra_operator.model import Pod, ResourceClaim, ResourceClaimTemplate, from_object
@@ -113,3 +113,16 @@ def test_templates_that_need_what_is_off_are_refused_c25(request_body: dict[str,
     with pytest.raises(FeatureUnsupported, match=text):
         check_template(template, Features())
     check_template(template, DEFAULT_1_37)
+
+
+@pytest.mark.parametrize(
+    ("pod", "entry", "expected"),
+    [
+        ("web", "gpu", "web-gpu-"),
+        ("p" * 50, "gpu12", "p" * 50 + "-gpu12-"),  # exactly 57
+        ("p" * 51, "gpu12", "p" * 50 + "-" + "gpu1"),
+        ("p" * 60, "c" * 10, "p" * 47 + "-" + "c" * 7),
+    ],
+)
+def test_generate_name_is_shortened_in_proportion_c27(pod: str, entry: str, expected: str) -> None:
+    assert generate_name(pod, entry) == expected
