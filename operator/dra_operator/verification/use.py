@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .places import Place, PoolView
     from .snapshot import Broken, Snapshot
 
+    _Groups = dict[str, list[frozenset[str]]]
+
 
 def check_use(facts: Facts) -> Iterator[Broken]:
     """Rules `in-use`, `shared`, `double`, `admin-twice`."""
@@ -72,7 +74,7 @@ def check_counters(facts: Facts) -> Iterator[Broken]:
         for detail in _overdrawn(pool.counter_sets, everything):
             yield newcomers[-1].broken("counters", detail)
         if facts.snapshot.features.compatibility_groups:
-            for detail in _incompatible(_groups(before), _groups(everything)):
+            for detail in _incompatible(_groups(added.values()), _groups(before), _groups(everything)):
                 yield newcomers[-1].broken("groups", detail)
 
 
@@ -91,7 +93,7 @@ def _overdrawn(sets: Iterable[CounterSet], places: Iterable[Place]) -> Iterator[
             yield f"counter {name} of {set_} is overdrawn"
 
 
-def _groups(places: Iterable[Place]) -> dict[str, list[frozenset[str]]]:
+def _groups(places: Iterable[Place]) -> _Groups:
     """By counter set, the groups of each device."""
     on: dict[str, list[frozenset[str]]] = defaultdict(list)
     for place in places:
@@ -100,13 +102,14 @@ def _groups(places: Iterable[Place]) -> dict[str, list[frozenset[str]]]:
     return on
 
 
-def _incompatible(
-    before: dict[str, list[frozenset[str]]], after: dict[str, list[frozenset[str]]]
-) -> Iterator[str]:
-    """Counter sets whose devices have nothing in common. Where some of those that were there have groups and some have not, nobody can say what may join."""
-    for name, groups in after.items():
+def _incompatible(added: _Groups, before: _Groups, after: _Groups) -> Iterator[str]:
+    """Counter sets that devices joined with which they have nothing in common.
+
+    Where some of those that were there have groups and some have not, nobody can say what may join.
+    """
+    for name in added:
         is_mixed = len({bool(each) for each in before.get(name, ())}) > 1
-        if not is_mixed and any(groups) and not frozenset.intersection(*groups):
+        if not is_mixed and any(after[name]) and not frozenset.intersection(*after[name]):
             yield f"the devices on counter set {name} have no compatibility group in common"
 
 

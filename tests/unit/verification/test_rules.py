@@ -333,6 +333,20 @@ def test_each_rule_is_broken_here_by_itself() -> None:
     assert sorted({rule for rule, _ in BAD}) == sorted(RULES)
 
 
+def test_devices_that_others_hold_against_the_rules_do_not_count_where_the_device_draws_nothing() -> None:
+    elsewhere = drawing("e", "1")
+    elsewhere["consumesCounters"][0]["counterSet"] = "other"
+    sets = counters(m="9")
+    sets["spec"]["sharedCounters"].append({**sets["spec"]["sharedCounters"][0], "name": "other"})
+    slices = [
+        slice_(drawing("a", "1", "x"), drawing("b", "1", "y"), drawing("f", "1", "x"), elsewhere, count=2),
+        sets,
+    ]
+
+    assert World(slices, [request()], got("e"), taken=taken("a", "b")).broken() == []
+    assert World(slices, [request()], got("f"), taken=taken("a", "b")).broken() == ["groups"]
+
+
 def test_what_claims_hold_is_told_apart_by_shares_and_looks() -> None:
     results = [*got("a"), *got("b", adminAccess=True), *share("c", "1Gi"), *share("c", "2Gi", "2")]
     held = [from_object(AllocationResult, {"devices": {"results": results}})]
