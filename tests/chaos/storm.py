@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 from dra_operator.settings.table import BY_NAME
 from dra_operator.testing.fakeapi.faults import ALWAYS, LISTS, WATCHES, WEATHER, Fault
 from tests.chaos.checker import Checker
-from tests.chaos.churn import DRIVER, NAMESPACE, NODE_PATH, SLICES, Churn
+from tests.chaos.churn import CLASSES, DRIVER, NAMESPACE, NODE_PATH, SLICES, Churn
 from tests.chaos.client import DRA, Admin, until
 from tests.chaos.crew import FLAGS, LEASE, Crew, Member
 from tests.chaos.dramas import SCENES
+from tests.chaos.obedience import disobeyed
 from tests.chaos.rest import Picture, wrong
 from tests.chaos.schedule import churn, outages, signals, weather
 from tests.chaos.traces import tracebacks
@@ -246,7 +247,9 @@ class _Storm:
         """Wait until nothing is wrong any more; what still is when the time is over is told."""
         began = time.monotonic()
         while True:
-            self.result.at_rest = wrong(await _picture(admin))
+            picture = await _picture(admin)
+            broken = disobeyed(picture.claims, picture.slices, await admin.items(CLASSES), picture.nodes)
+            self.result.at_rest = [*wrong(picture), *broken]
             self.result.settled = time.monotonic() - began
             if not self.result.at_rest or self.result.settled > QUIET_SECONDS:
                 break
