@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from dra_operator.errors import InvalidPool, NodeFailure, NoSolution
 
+from .judge import Judge
 from .matcher import may_be_of
 from .pools import view_of
 from .reporter import SILENT
 from .requests import Reader
 from .result import build
-from .search import Judge, Search
+from .search import Search
 from .state import Options
 
 if TYPE_CHECKING:

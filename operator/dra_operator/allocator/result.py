@@ -40,12 +40,14 @@ class Taken(NamedTuple):
     Attributes:
         share: what was taken of a device that several may use; None for dedicated ones.
         drew: whether it drew from the counters of its pool.
+        position: of the device among the candidates.
     """
 
     wanted: Wanted
     candidate: Candidate
     share: Share | None = None
     drew: bool = False
+    position: int = -1
 
 
 def build(
@@ -80,7 +82,7 @@ def _share_id(claim: ResourceClaim, number: int) -> str:
 
 def _device_result(entry: Taken, features: Features, share_id: str | None) -> DeviceRequestAllocationResult:
     """One entry (alloc O-2…O-7, Q-9); `adminAccess` is there only when true (O-4)."""
-    wanted, candidate, share, _ = entry
+    wanted, candidate, share, *_ = entry
     device = candidate.device
     binding = features.device_binding_and_status
     return DeviceRequestAllocationResult(

@@ -1,0 +1,151 @@
+"""What does not change during a search: whether a device can serve a request at all, and what of it the request takes.
+
+Asked by `search`, `taking` and `outlook`; answers are kept for the call. It must not know what the call has taken.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from dra_operator.errors import InvalidCapacity, InvalidClaim
+
+from .capacity import Rules, Share, lack, share_of
+from .matcher import not_selectable
+from .reporter import Rejection, Why
+from .taints import taint_text, untolerated
+from .unbuilt import device_needs, gate_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dra_operator.model import Device, DeviceId
+    from dra_operator.quantity import Quantity
+
+    from .pools import Candidate, View
+    from .requests import Wanted
+    from .state import Inputs, Options
+
+_NOTHING: Final = Share({})
+
+
+class Judge:
+    """What does not change during a search: whether a device can serve a request at all. Answers are kept.
+
+    The order of tests is alloc S-11, L-1, S-15: a device in use is not shown to CEL (L-4).
+    """
+
+    def __init__(self, inputs: Inputs, options: Options, view: View) -> None:
+        self._inputs = inputs
+        self._options = options
+        self._view = view
+        self._answers: dict[Wanted, list[Rejection | bool | None]] = {}
+        self._shares: dict[tuple[Wanted, int], Share] = {}
+
+    def refusal(self, wanted: Wanted, position: int) -> Rejection | None:
+        """Why the device at that position can never serve, or None.
+
+        Raises:
+            CelError: a selector fails on it.
+            InvalidClaim: with `upstream_0_37`, if an amount cannot be counted.
+        """
+        answers = self._answers.get(wanted)
+        if answers is None:
+            answers = self._answers[wanted] = [False] * len(self._view.candidates)
+        known = answers[position]
+        if isinstance(known, bool):
+            known = answers[position] = self._judge(wanted, position)
+        return known
+
+    def _judge(self, wanted: Wanted, position: int) -> Rejection | None:
+        candidate = self._view.candidates[position]
+        if candidate.id in self._inputs.allocated.devices and not wanted.is_admin:
+            return Rejection(Why.IN_USE)
+        if not wanted.is_all:
+            refusal = not_selectable(
+                self._inputs.features, self._view, wanted.matcher, position
+            ) or self._too_small(wanted, position)
+            if refusal is not None:
+                return refusal
+        if refusal := self._gated(candidate, wanted) or self._tainted(wanted, candidate):
+            return refusal
+        return Rejection(Why.AVOIDED) if candidate.id in self._inputs.avoided else None
+
+    def is_shareable(self, device: Device) -> bool:
+        """Whether several may use the device."""
+        return self._inputs.features.consumable_capacity and bool(device.allow_multiple_allocations)
+
+    def share(self, wanted: Wanted, position: int) -> Share:
+        """What the request takes of the device; nothing without the feature.
+
+        Raises:
+            InvalidClaim: with `upstream_0_37`, if an amount cannot be counted: fatal there (alloc Q-4b).
+        """
+        key = wanted, position
+        known = self._shares.get(key)
+        if known is None:
+            known = self._shares[key] = self._share(wanted, position)
+        return known
+
+    def _share(self, wanted: Wanted, position: int) -> Share:
+        features, candidate = self._inputs.features, self._view.candidates[position]
+        if not features.consumable_capacity:
+            return _NOTHING
+        rules = Rules(features.fractional_capacity_range, self._options.upstream_0_37)
+        try:
+            return share_of(candidate.device, wanted.entry.capacity, rules)
+        except InvalidCapacity as error:
+            if not self._options.upstream_0_37:
+                return Share({}, str(error))
+            text = f"claim {wanted.report.claim}, request {wanted.ref.rpartition('/')[2]}: checking capacity for device {candidate.id}: {error}"
+            raise InvalidClaim(f"{wanted.spot.path}capacity", text) from error
+
+    def _too_small(self, wanted: Wanted, position: int) -> Rejection | None:
+        """Whether the device has less than is asked for, after what claims take of it (alloc Q-1)."""
+        share = self.share(wanted, position)
+        lacking = share.refusal or self.lack(position, share)
+        return Rejection(Why.CAPACITY, lacking) if lacking else None
+
+    def lack(self, position: int, share: Share, in_flight: Sequence[Mapping[str, Quantity]] = ()) -> str:
+        """What there is too little left of, beside what claims and this call take; empty if nothing."""
+        candidate = self._view.candidates[position]
+        used = self._inputs.allocated.capacity.get(candidate.id)
+        if not used and not in_flight:
+            return ""  # `Share.refusal` has told
+        return lack(candidate.device, share, used or {}, *in_flight)
+
+    def _gated(self, candidate: Candidate, wanted: Wanted) -> Rejection | None:
+        """Features that are off, that the node has not (alloc S-15.2), or that are not built."""
+        features, device = self._inputs.features, candidate.device
+        if gate := device_needs(device):
+            return Rejection(Why.NOT_BUILT, gate)
+        if device.consumes_counters and not features.partitionable_devices:
+            return Rejection(Why.GATE_OFF, gate_of("partitionable_devices"))
+        if candidate.slice_.spec.skip_node_operations:
+            gate = gate_of("optional_node_operations")
+            if self._options.upstream_experimental and not features.optional_node_operations:
+                return Rejection(Why.GATE_OFF, gate)
+            if features.optional_node_operations and gate not in self._view.node.status.declared_features:
+                return Rejection(Why.NODE_FEATURE, gate)
+        is_ours = self.is_shareable(device) or wanted.is_admin or self._options.upstream_0_37
+        if not is_ours and self._inputs.allocated.is_shared(candidate.id):
+            return Rejection(Why.IN_USE, "shares of it")  # alloc Q-8: it became dedicated under its users
+        return None
+
+    @property
+    def minds_groups(self) -> bool:
+        """Whether compatibility groups are looked at."""
+        return self._inputs.features.compatibility_groups
+
+    def is_allocated(self, device_id: DeviceId) -> bool:
+        """Whether a claim holds the device or a share of it."""
+        return self._inputs.allocated.is_allocated(device_id)
+
+    def is_shared(self, device_id: DeviceId) -> bool:
+        """Whether a claim holds a share of the device."""
+        return self._inputs.allocated.is_shared(device_id)
+
+    def _tainted(self, wanted: Wanted, candidate: Candidate) -> Rejection | None:
+        if not self._inputs.features.device_taints or not candidate.device.taints:
+            return None
+        taint = untolerated(candidate.device, wanted.tolerations, self._options.ignored_taints)
+        return None if taint is None else Rejection(Why.TAINT, taint_text(taint))
