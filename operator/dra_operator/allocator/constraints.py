@@ -72,6 +72,28 @@ class Constraint(Protocol):
         """Forget the device added last."""
         ...
 
+    @property
+    def is_distinct(self) -> bool:
+        """Whether devices must have nothing in common, rather than something."""
+        ...
+
+    def value(self, wanted: Derived, candidate: Candidate) -> Values | None:
+        """The values by which a device is compared; None if it can never be added.
+
+        Raises:
+            UnclearError: it has values of several types at once, which only `add` can tell about.
+            CelError: as `add`.
+        """
+        ...
+
+    def state(self) -> Values | frozenset[Values] | None:
+        """What further devices are compared with; None while there is none: the values that all have in common, or all values that are taken."""
+        ...
+
+
+class UnclearError(Exception):
+    """A device that the API would not take: what it is compared by hangs on what it is compared with."""
+
 
 class Values(NamedTuple):
     """The values of an attribute as a set; `kind` is their type, and those of different types have nothing in common (alloc C-9, C-12)."""
@@ -83,6 +105,10 @@ class Values(NamedTuple):
         """What both have, if anything."""
         both = self.values & other.values if self.kind == other.kind else None
         return Values(self.kind, both) if both else None
+
+
+UNUSABLE: Final = "unusable"
+"""Kind of the values of an attribute that has none, or none that can be compared: equal to no others."""
 
 
 def values_of(attribute: DeviceAttribute) -> Values | None:
@@ -185,6 +211,20 @@ class MatchAttribute:
         if self._lists:
             self._common.pop()
 
+    is_distinct = False
+
+    def value(self, wanted: Derived, candidate: Candidate) -> Values | None:
+        """See Constraint."""
+        return _value(self._attributes.of(wanted, candidate, self._attribute), candidate, lists=self._lists)
+
+    def state(self) -> Values | None:
+        """See Constraint."""
+        if self._lists:
+            return self._common[-1] if self._common else None
+        if self._first is None or not self._count:
+            return None
+        return _scalar_values(self._first) or Values(UNUSABLE, frozenset())
+
     def _add_values(self, found: DeviceAttribute) -> Rejection | None:
         """The running intersection, all of which are kept to go back to (alloc C-10, C-11)."""
         values = values_of(found)
@@ -246,6 +286,27 @@ class DistinctAttribute:
     def remove(self) -> None:
         """See Constraint."""
         self._taken.pop()
+
+    is_distinct = True
+
+    def value(self, wanted: Derived, candidate: Candidate) -> Values | None:
+        """See Constraint."""
+        return _value(self._attributes.of(wanted, candidate, self._attribute), candidate, lists=self._lists)
+
+    def state(self) -> frozenset[Values] | None:
+        """See Constraint."""
+        unusable = Values(UNUSABLE, frozenset())
+        return frozenset(values or unusable for values in self._taken) if self._taken else None
+
+
+def _value(found: DeviceAttribute | None, candidate: Candidate, *, lists: bool) -> Values | None:
+    if found is None:
+        return None
+    if lists:
+        return values_of(found)
+    if sum(getattr(found, name) is not None for name in _SCALARS) > 1:
+        raise UnclearError
+    return _scalar_values(found) or Values(UNUSABLE, frozenset((candidate.id,)))
 
 
 def _scalar(attribute: DeviceAttribute) -> str | None:

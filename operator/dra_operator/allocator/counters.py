@@ -13,7 +13,7 @@ from dra_operator.quantity import Quantity
 from .pools import allocated_devices
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Sequence
 
     from dra_operator.model import Device, DeviceCounterConsumption, DeviceId, PoolId
 
@@ -50,6 +50,10 @@ def draws(consumptions: Sequence[DeviceCounterConsumption]) -> Iterator[tuple[Co
 class PoolCounters:
     """What is left of the counters of one pool.
 
+    Attributes:
+        left: by counter, in units of 10^-9.
+        is_overdrawn: whether more is in use than there is, of whichever counter.
+
     Args:
         pool: with its counter sets.
         is_allocated: tells of a device whether a claim holds it, or a share of it (alloc K-4).
@@ -65,6 +69,7 @@ class PoolCounters:
             for counter, amount in draws(device.consumes_counters):
                 if counter in self.left:  # else it was valid, and is no longer
                     self.left[counter] -= amount
+        self.is_overdrawn = any(left < 0 for left in self.left.values())
         self._overdrawn = next((counter for counter, left in self.left.items() if left < 0), None)
 
     def take(self, device: Device) -> Shortage | None:
@@ -109,3 +114,7 @@ class Counters:
         if found is None:
             found = self._known[pool_id] = PoolCounters(self._pools[pool_id], self._is_allocated)
         return found
+
+    def state(self) -> Hashable:
+        """What is left now, of all pools that were looked at."""
+        return tuple((pool_id, tuple(pool.left.values())) for pool_id, pool in sorted(self._known.items()))

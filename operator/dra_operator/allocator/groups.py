@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from .pools import allocated_devices
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Sequence
 
     from dra_operator.model import Device, DeviceCounterConsumption, DeviceId, PoolId
 
@@ -69,6 +69,20 @@ class PoolGroups:
         self._before.append(before)
         return ""
 
+    def admits(self, device: Device) -> bool:
+        """Whether the device may join on all its counter sets."""
+        return all(
+            admits(self._common.get(taken.counter_set), groups_of(taken))
+            for taken in device.consumes_counters
+        )
+
+    def state(self) -> Hashable:
+        """What they have in common now."""
+        return tuple(
+            (name, None if common is None else tuple(sorted(common)))
+            for name, common in sorted(self._common.items())
+        )
+
     def give_back(self) -> None:
         """The device that joined last leaves (alloc M-5)."""
         self._restore(self._before.pop())
@@ -98,3 +112,7 @@ class Groups:
             devices = allocated_devices(self._pools[pool_id], self._is_allocated)
             found = self._known[pool_id] = PoolGroups(devices)
         return found
+
+    def state(self) -> Hashable:
+        """What devices have in common now, in all pools that were looked at."""
+        return tuple((pool_id, pool.state()) for pool_id, pool in sorted(self._known.items()))

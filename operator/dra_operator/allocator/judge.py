@@ -113,6 +113,12 @@ class Judge:
             return ""  # `Share.refusal` has told
         return lack(candidate.device, share, used or {}, *in_flight)
 
+    def left(self, position: int, name: str) -> int:
+        """What claims leave of a capacity of the device, in units of 10^-9."""
+        candidate = self._view.candidates[position]
+        used = self._inputs.allocated.capacity.get(candidate.id, {}).get(name)
+        return candidate.device.capacity[name].value.nano - (used.nano if used is not None else 0)
+
     def _gated(self, candidate: Candidate, wanted: Wanted) -> Rejection | None:
         """Features that are off, that the node has not (alloc S-15.2), or that are not built."""
         features, device = self._inputs.features, candidate.device

@@ -8,19 +8,20 @@ looks at devices, as one step looks at all that are left.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dra_operator.errors import SearchLimitReached
 
 from .capacity import Share
+from .pruning import Place, Pruning
 from .reporter import SILENT, Rejection, Why
 from .state import RESULTS_LIMIT
 from .taking import Taking
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
 
     from .judge import Judge
     from .pools import View
@@ -63,12 +64,21 @@ class Alternatives:
 
 @dataclass(slots=True)
 class Devices:
-    """A choice between devices, and the one taken now."""
+    """A choice between devices, and the one taken now.
+
+    Attributes:
+        position: where to go on.
+        end: behind the last one.
+        state: what it began with, for the memory of what failed.
+        kinds: devices that nobody can tell from one that has failed here.
+    """
 
     step: Step
     wanted: Wanted
     position: int
     end: int
+    state: Hashable = None
+    kinds: set[Hashable] = field(default_factory=set)
 
     @property
     def claim(self) -> int:
@@ -90,6 +100,7 @@ class Search:
     def __init__(
         self, view: View, claims: Sequence[ClaimRequests], judge: Judge, options: Options, reporter: Reporter
     ) -> None:
+        self._view = view
         self._candidates = view.candidates
         self._claims = claims
         self._judge = judge
@@ -98,6 +109,7 @@ class Search:
         self._listening = reporter is not SILENT
         self._stack: list[Alternatives | Devices] = []
         self._taking = Taking(view, claims, judge, options, in_words=self._listening)
+        self._pruning: Pruning | None = None
         self._too_many_in = -1
         self.taken = self._taking.taken
         self.steps = 0
@@ -106,8 +118,8 @@ class Search:
 
     @property
     def looks(self) -> int:
-        """Looks at devices, those at constraints beyond the first included."""
-        return self._looks + self._taking.looks
+        """Looks at devices, those at constraints beyond the first and those of bounds included."""
+        return self._looks + self._taking.looks + (self._pruning.looks if self._pruning is not None else 0)
 
     def solve(self) -> bool:
         """Search; True leaves the solution in `taken`.
@@ -117,6 +129,7 @@ class Search:
             AllConflict: mode All meets a constraint (alloc S-17).
             InvalidClaim: the same in upstream's scope.
             CelError: a selector fails on a device (alloc L-4).
+            WorkLimitReached: the decision may do no more work on selectors.
         """
         at: Step | Outcome = Step(0, 0)
         while at is not Outcome.SOLVED:
@@ -174,9 +187,34 @@ class Search:
         if wanted.members is not None:
             start = wanted.members[step.device]
             end = start + 1
-        devices = Devices(step, wanted, start, end)
+        state: Hashable = None
+        if (pruning := self._pruned()) is not None:
+            state = pruning.enter(Place(step.claim, step.request, wanted, step.device, step.start))
+            if state is None:
+                return Outcome.NONE
+        devices = Devices(step, wanted, start, end, state)
         self._stack.append(devices)
         return self._next_device(devices)
+
+    def _pruned(self) -> Pruning | None:
+        """What can be left out, once it is worth its cost."""
+        if self._pruning is None and self.steps > self._options.plain_steps:
+            past_conflicts = self._options.past_conflicts
+            self._pruning = Pruning(
+                self._view, self._claims, self._judge, self._taking, past_conflicts=past_conflicts
+            )
+            if self._listening:
+                self._tell_all(self._pruning)
+        return self._pruning
+
+    def _tell_all(self, pruning: Pruning) -> None:
+        """Devices that the search may not come to any more are refused for good all the same."""
+        for wanted, chances in pruning.outlook.chances.items():
+            for position, candidate in enumerate(self._candidates):
+                if wanted.members is None and not (chances.usable | chances.broken) >> position & 1:
+                    refusal = self._judge.refusal(wanted, position)
+                    if refusal is not None:
+                        self._reporter.rejected(wanted.report, candidate.id, refusal)
 
     def _fail(self, wanted: Wanted, rejection: Rejection) -> Outcome:
         if self._listening:
@@ -195,6 +233,8 @@ class Search:
         if outcome is Outcome.TOO_MANY:
             self._stack.pop()
             return outcome
+        if self._pruning is not None:
+            choice.kinds.add(self._pruning.kind(choice.position - 1))
         return self._next_device(choice)
 
     def _next_alternative(self, choice: Alternatives) -> Step | Outcome:
@@ -209,11 +249,15 @@ class Search:
             self._looks += 1
             if self.looks > self._max_looks:
                 raise SearchLimitReached(self.steps, self._max_looks)
+            if choice.kinds and self._pruning is not None and self._pruning.kind(position) in choice.kinds:
+                continue
             if self._take(choice, position):
                 choice.position = position + 1
                 start = 0 if choice.wanted.is_all else position + 1
                 return choice.step._replace(device=choice.step.device + 1, start=start)
         self._stack.pop()
+        if self._pruning is not None and choice.state is not None:
+            self._pruning.failed(choice.state)
         return Outcome.NONE
 
     def _take(self, choice: Devices, position: int) -> bool:

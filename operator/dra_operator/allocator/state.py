@@ -28,6 +28,10 @@ step looks at). Meant for tools and comparisons; placement, which runs on the ev
 and ends by the scheduler's 10 s time-out; its own test table needs fewer than 100 steps a case, 99 of 100 random problems under 600."""
 
 
+DEFAULT_PLAIN_STEPS: Final = 100
+"""More than upstream's own test table needs for any case; what follows costs as much as some hundred steps."""
+
+
 class SliceSource(Protocol):
     """The slices of the cluster, taints of DeviceTaintRules already merged in (alloc I-2, section 15)."""
 
@@ -120,6 +124,7 @@ class Options:
         ignored_taints: keys of device taints that do not matter to this allocator: the mark on its own pools.
         max_steps: search steps before `SearchLimitReached`; None for no limit.
         max_looks: the same for looks at a device, of which one step takes as many as there are devices; None for no limit.
+        plain_steps: search steps as upstream takes them, before it is worth the cost to find out what can be left out (docs/decisions/0017-bounded-search.md).
         past_conflicts: whether the search goes on where a constraint refuses a device of mode All, which ends it else (alloc
             S-17). For telling whether there is anything to wait for: with other devices in use it would not meet that conflict.
     """
@@ -130,3 +135,4 @@ class Options:
     max_steps: int | None = DEFAULT_MAX_STEPS
     max_looks: int | None = None
     past_conflicts: bool = False
+    plain_steps: int = DEFAULT_PLAIN_STEPS
