@@ -60,12 +60,14 @@ class Outlook:
         view: pools and candidates of the node.
         claims: validated.
         judge: what does not change.
-        past_conflicts: as of the options.
+        minds_conflicts: whether nothing may be concluded either beyond a request for all devices that a constraint may refuse one of, which ends a search
+            (alloc S-17).
 
     Attributes:
         slots: all requests.
         at: where the slot of a claim's request is, by both their indices.
         horizon: slots before the first at which the search may end with an error: nothing may be concluded beyond.
+        last_conflict: the last slot at which a constraint may refuse one of all devices, -1 if there is none.
         exceeding: claims that may have more devices than they can hold.
         chances: by request or alternative.
         kind_of: by position, the number of its kind; -1 if no request can use it.
@@ -78,7 +80,7 @@ class Outlook:
     """
 
     def __init__(
-        self, view: View, claims: Sequence[ClaimRequests], judge: Judge, *, past_conflicts: bool = False
+        self, view: View, claims: Sequence[ClaimRequests], judge: Judge, *, minds_conflicts: bool
     ) -> None:
         self.view = view
         self.judge = judge
@@ -90,9 +92,10 @@ class Outlook:
             for index in range(len(claim.requests)):
                 self.at[number, index] = len(self.at)
         self.chances = {wanted: self._chances(wanted) for wanted in self._all_wanted()}
-        self._past_conflicts = past_conflicts
-        self.horizon = next(
-            (at for at, slot in enumerate(self.slots) if self._may_end(slot)), len(self.slots)
+        ends = (self._is_broken(slot) or (minds_conflicts and _may_conflict(slot)) for slot in self.slots)
+        self.horizon = next((at for at, is_end in enumerate(ends) if is_end), len(self.slots))
+        self.last_conflict = max(
+            (at for at, slot in enumerate(self.slots) if _may_conflict(slot)), default=-1
         )
         self.exceeding = frozenset(slot.claim for slot in self.slots if self._may_exceed(slot))
         self.shareable = sum(
@@ -112,12 +115,9 @@ class Outlook:
     def _all_wanted(self) -> Iterator[Wanted]:
         return (wanted for slot in self.slots for wanted in slot.request.alternatives)
 
-    def _may_end(self, slot: Slot) -> bool:
-        """Whether a look at some device fails, or a constraint may refuse one of all (alloc S-17)."""
-        return any(
-            self.chances[wanted].broken or (wanted.is_all and wanted.constraints and not self._past_conflicts)
-            for wanted in slot.request.alternatives
-        )
+    def _is_broken(self, slot: Slot) -> bool:
+        """Whether a look at some device fails."""
+        return any(self.chances[wanted].broken for wanted in slot.request.alternatives)
 
     def _may_exceed(self, slot: Slot) -> bool:
         """Whether the claim may have more devices than it can hold, for which there is a way back that is shorter than any pruning (alloc S-8)."""
@@ -196,3 +196,8 @@ class Outlook:
         capacity = candidate.device.capacity
         left = tuple((name, self.judge.left(position, name)) for name in sorted(capacity))
         return left, self.judge.is_shared(candidate.id)
+
+
+def _may_conflict(slot: Slot) -> bool:
+    """Whether a constraint may refuse one of all devices (alloc S-17)."""
+    return any(wanted.is_all and wanted.constraints for wanted in slot.request.alternatives)

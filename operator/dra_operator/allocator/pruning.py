@@ -42,7 +42,11 @@ class Pruning:
         claims: validated.
         judge: what does not change.
         taking: what was taken.
-        past_conflicts: as of the options.
+        minds_conflicts: as of `Outlook`.
+
+    Attributes:
+        outlook: what requests can ever get.
+        left_out_conflicts: whether something was left out in which a constraint may have refused one of all devices.
 
     Raises:
         WorkLimitReached: the decision may do no more work on selectors.
@@ -55,20 +59,21 @@ class Pruning:
         judge: Judge,
         taking: Taking,
         *,
-        past_conflicts: bool = False,
+        minds_conflicts: bool,
     ) -> None:
         self._view = view
         self._taking = taking
-        self.outlook = Outlook(view, claims, judge, past_conflicts=past_conflicts)
+        self.outlook = Outlook(view, claims, judge, minds_conflicts=minds_conflicts)
         self._bounds = Bounds(self.outlook, taking)
         self._failed: set[Hashable] = set()
+        self.left_out_conflicts = False
         self._coming = self._kinds_by_slot()
         self._has_admin = any(wanted.is_admin for wanted in self.outlook.chances)
 
     @property
     def looks(self) -> int:
-        """Work of bounds so far."""
-        return self._bounds.looks
+        """Looks at devices and kinds of devices so far."""
+        return len(self._view.candidates) * len(self.outlook.chances) + self._bounds.looks
 
     def _kinds_by_slot(self) -> list[list[int]]:
         """For each slot, the kinds that it or a later one can use."""
@@ -83,7 +88,16 @@ class Pruning:
     def enter(self, place: Place) -> Hashable:
         """A name for the state that the search is in, for `failed`; None if it cannot succeed from there."""
         slot = self.outlook.at[place.claim, place.request]
-        may_conclude = slot < self.outlook.horizon and place.claim not in self.outlook.exceeding
+        state = self._entered(slot, place)
+        if state is None and slot <= self.outlook.last_conflict:
+            self.left_out_conflicts = True
+        return state
+
+    def _entered(self, slot: int, place: Place) -> Hashable:
+        may_conflict = place.wanted.is_all and place.wanted.constraints  # which may end the search at once
+        may_conclude = (
+            slot < self.outlook.horizon and place.claim not in self.outlook.exceeding and not may_conflict
+        )
         if may_conclude and self._bounds.is_hopeless(slot, place.wanted, place.device, place.start):
             return None
         state = self._state(slot, place)

@@ -85,6 +85,12 @@ class Devices:
         """Index of the claim."""
         return self.step.claim
 
+    @property
+    def place(self) -> Place:
+        """Where the choice began."""
+        step = self.step
+        return Place(step.claim, step.request, self.wanted, step.device, step.start)
+
 
 class Search:
     """One search for all claims of a call on one node.
@@ -110,6 +116,7 @@ class Search:
         self._stack: list[Alternatives | Devices] = []
         self._taking = Taking(view, claims, judge, options, in_words=self._listening)
         self._pruning: Pruning | None = None
+        self._minds_conflicts = False
         self._too_many_in = -1
         self.taken = self._taking.taken
         self.steps = 0
@@ -131,6 +138,29 @@ class Search:
             CelError: a selector fails on a device (alloc L-4).
             WorkLimitReached: the decision may do no more work on selectors.
         """
+        solved = self._run()
+        if solved and self._may_have_missed_a_conflict():
+            self._start_over()
+            solved = self._run()
+        return solved
+
+    def _may_have_missed_a_conflict(self) -> bool:
+        """Without a solution, it is all the same whether mode All meets a constraint or there is nothing at all; with one it is not."""
+        is_lenient = not (self._minds_conflicts or self._options.past_conflicts)
+        return self._pruning is not None and self._pruning.left_out_conflicts and is_lenient
+
+    def _start_over(self) -> None:
+        """What was done for a try is work beside the search's steps."""
+        for claim in reversed(range(len(self.taken))):
+            while self.taken[claim]:
+                self._taking.give_back(claim)
+        assert self._pruning is not None
+        self._looks += self.steps + self._pruning.looks
+        self.steps = 0
+        self._stack.clear()
+        self._pruning, self._minds_conflicts, self._too_many_in = None, True, -1
+
+    def _run(self) -> bool:
         at: Step | Outcome = Step(0, 0)
         while at is not Outcome.SOLVED:
             if isinstance(at, Step):
@@ -199,9 +229,8 @@ class Search:
     def _pruned(self) -> Pruning | None:
         """What can be left out, once it is worth its cost."""
         if self._pruning is None and self.steps > self._options.plain_steps:
-            past_conflicts = self._options.past_conflicts
             self._pruning = Pruning(
-                self._view, self._claims, self._judge, self._taking, past_conflicts=past_conflicts
+                self._view, self._claims, self._judge, self._taking, minds_conflicts=self._minds_conflicts
             )
             if self._listening:
                 self._tell_all(self._pruning)
@@ -233,9 +262,17 @@ class Search:
         if outcome is Outcome.TOO_MANY:
             self._stack.pop()
             return outcome
-        if self._pruning is not None:
-            choice.kinds.add(self._pruning.kind(choice.position - 1))
+        if self._pruning is not None and self._is_lost(choice, self._pruning):
+            self._stack.pop()
+            return outcome
         return self._next_device(choice)
+
+    def _is_lost(self, choice: Devices, pruning: Pruning) -> bool:
+        """Whether no other device would do either. A choice that was made plainly is looked at now: it is as it was when it was made."""
+        choice.kinds.add(pruning.kind(choice.position - 1))
+        if choice.state is None:
+            choice.state = pruning.enter(choice.place)
+        return choice.state is None
 
     def _next_alternative(self, choice: Alternatives) -> Step | Outcome:
         choice.alternative += 1

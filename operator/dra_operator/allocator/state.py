@@ -23,9 +23,8 @@ RESULTS_LIMIT: Final = 32
 """Devices that one claim can hold (alloc X-1, E-8, S-8)."""
 
 DEFAULT_MAX_STEPS: Final = 500_000
-"""Steps after which a search gives up: two to seven seconds of one core (measured: 70,000 to 250,000 steps a second, by how many devices a
-step looks at). Meant for tools and comparisons; placement, which runs on the event loop, sets far less. Upstream has no limit of its own
-and ends by the scheduler's 10 s time-out; its own test table needs fewer than 100 steps a case, 99 of 100 random problems under 600."""
+"""Steps after which a search gives up, be it pruned; of all problems known, none needs a thousandth of them (docs/decisions/0017-bounded-search.md). Meant for tools
+and comparisons; placement, which runs on the event loop, sets far less. Upstream has no limit of its own and ends by the scheduler's 10 s time-out."""
 
 
 DEFAULT_PLAIN_STEPS: Final = 100

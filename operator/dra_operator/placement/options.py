@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from dra_operator.model import PoolId
 
 DEFAULT_MAX_STEPS: Final = 50_000
-"""Search steps for one node. The search runs on the event loop: this bounds the pause to a few tenths of a second a node, while
-every problem that the specification lists is solved or refuted in a few hundred steps."""
+"""Search steps for one node. The search runs on the event loop: this bounds the pause to a few tenths of a second a node, while every hard problem that is known is
+solved or refuted in some hundred steps (docs/decisions/0017-bounded-search.md)."""
 
 DEFAULT_TOTAL_STEPS: Final = 200_000
 """Search steps for one decision, over all nodes: a few seconds at worst, or one hard claim on a few hundred nodes would stop

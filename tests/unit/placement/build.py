@@ -22,7 +22,12 @@ from dra_operator.model import (
     from_object,
 )
 from dra_operator.placement import PlacementOptions, Placer
-from dra_operator.placement.options import DEFAULT_MAX_STEPS, DEFAULT_TOTAL_STEPS, always
+from dra_operator.placement.options import (
+    DEFAULT_MAX_STEPS,
+    DEFAULT_TOTAL_LOOKS,
+    DEFAULT_TOTAL_STEPS,
+    always,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -203,8 +208,13 @@ def placer(
     allocatable: Callable[[PoolId], bool] = always,
     max_steps: int | None = DEFAULT_MAX_STEPS,
     total_steps: int | None = DEFAULT_TOTAL_STEPS,
+    total_looks: int | None = DEFAULT_TOTAL_LOOKS,
 ) -> Placer:
     options = PlacementOptions(
-        replace=replace, allocatable=allocatable, max_steps=max_steps, total_steps=total_steps
+        replace=replace,
+        allocatable=allocatable,
+        max_steps=max_steps,
+        total_steps=total_steps,
+        total_looks=total_looks,
     )
     return Placer(cluster, ToyCompiler(), options=options)
