@@ -156,6 +156,11 @@ def test_devices_are_given_if_there_is_any_way_to_do_so() -> None:
     assert judged[False] > 10
 
 
+def on_one_node(raw: Json) -> Json:
+    """The same for a pod that can run on one node alone."""
+    return {**raw, "nodes": raw["nodes"][:1]} if "nodes" in raw else raw
+
+
 def after(taken: Json, results: Sequence[Json]) -> Json:
     """What is taken once these allocations are written (alloc A-2)."""
     made = copy.deepcopy(taken)
@@ -187,7 +192,7 @@ def _add(sums: list[Json], device: Json, amounts: Json) -> None:
 )
 def test_claims_that_come_one_by_one_are_never_given_more_than_the_rules_allow(topics: set[str]) -> None:
     for number in range(2_000, 2_050):
-        raw = problem(SEED, number, frozenset({"claims"} | topics))
+        raw = on_one_node(problem(SEED, number, frozenset({"claims"} | topics)))
         given: list[Json] = []
         served: list[Json] = []
         for claim in raw["claims"]:

@@ -18,13 +18,23 @@ Json = dict[str, Any]
 
 
 def broken_rules(raw: Json, answer: Json, compiler: CelCompiler) -> list[Broken]:
-    """Rules that the results of an answer break; share ids of upstream's program are all the same, and made different here."""
+    """Rules that the results of an answer break, on the node where they break least: an answer does not say which of several it is for.
+
+    Share ids of upstream's program are all the same, and made different here.
+    """
     problem = decode_problem(raw)
-    judged = [
-        Allocated(claim, from_object(AllocationResult, _numbered(result, index)), problem.nodes[0])
-        for index, (claim, result) in enumerate(zip(problem.claims, answer["results"], strict=True))
+    snapshot = snapshot_of(raw, problem, compiler)
+    results = [
+        from_object(AllocationResult, _numbered(result, index))
+        for index, result in enumerate(answer["results"])
     ]
-    return verify(judged, snapshot_of(raw, problem, compiler))
+    found = []
+    for node in problem.nodes:
+        judged = [
+            Allocated(claim, result, node) for claim, result in zip(problem.claims, results, strict=True)
+        ]
+        found.append(verify(judged, snapshot))
+    return min(found, key=len)
 
 
 def snapshot_of(raw: Json, problem: Problem, compiler: CelCompiler) -> Snapshot:
@@ -48,12 +58,14 @@ AS_UPSTREAM: Final = frozenset({"shared"})
 
 
 def has_solution(raw: Json, compiler: CelCompiler, ignored: frozenset[str] = frozenset()) -> bool | None:
-    """Whether any assignment obeys all rules but the ignored ones; None if there are too many to try."""
+    """Whether any assignment, on any of the nodes, obeys all rules but the ignored ones; None if there are too many to try."""
     problem = decode_problem(raw)
     snapshot = snapshot_of(raw, problem, compiler)
-    tried = Exhaustive(problem.claims, problem.nodes[0], snapshot, ignored)
     try:
-        return tried.solution() is not None
+        return any(
+            Exhaustive(problem.claims, node, snapshot, ignored).solution() is not None
+            for node in problem.nodes
+        )
     except TooManyError:
         return None
 

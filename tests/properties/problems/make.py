@@ -29,9 +29,11 @@ def problem(seed: int, number: int, topics: frozenset[str] | None = None) -> Jso
     luck = Luck(f"{seed}/{number}")
     met = pick_topics(luck) if topics is None else topics
     gates = pick_gates(luck, met)
-    node = _node(luck, met)
+    nodes = [_node(luck, met, name) for name in luck.shuffled(NODES)]
+    node = nodes[0]
+    several = luck.chance(0.4 if "places" in met else 0.03)
     drivers = luck.some(DRIVERS, luck.pick(1, 1, 2, 2, 3))
-    pools = Pools(luck, met, node)
+    pools = Pools(luck, met, node, elsewhere=0.7 if several else 0.15)
     for driver in drivers:
         pools.publish(driver)
     claims = Claims(luck, met, drivers)
@@ -43,7 +45,7 @@ def problem(seed: int, number: int, topics: frozenset[str] | None = None) -> Jso
         "note": "; ".join(pools.defects),
         "channel": pick_channel(luck, gates),
         "features": {gate: gate in gates for gate in ALL_GATES},
-        "node": node,
+        **({"nodes": nodes[: luck.pick(2, 3)]} if several else {"node": node}),
         "classes": claims.classes,
         "claims": [claims.claim(index, budget) for index in range(many)],
         "slices": luck.shuffled(pools.slices),
@@ -51,8 +53,7 @@ def problem(seed: int, number: int, topics: frozenset[str] | None = None) -> Jso
     }
 
 
-def _node(luck: Luck, topics: frozenset[str]) -> Json:
-    name = luck.one(NODES)
+def _node(luck: Luck, topics: frozenset[str], name: str) -> Json:
     labels = {"kubernetes.io/hostname": name, "zone": luck.pick("a", "b"), "rank": luck.pick("0", "2", "7")}
     declared = [OPERATIONS] if "operations" in topics and luck.chance(0.6) else []
     made: Json = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}

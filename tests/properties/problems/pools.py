@@ -32,14 +32,16 @@ class Pools:
     Args:
         luck: the dice.
         topics: of the problem.
-        node: its name and its labels; the one that is asked for.
+        node: its name and its labels; the one that is asked for, at first.
+        elsewhere: how often another node has a pool of its own, where this one has.
     """
 
-    def __init__(self, luck: Luck, topics: frozenset[str], node: Json) -> None:
+    def __init__(self, luck: Luck, topics: frozenset[str], node: Json, *, elsewhere: float) -> None:
         self._luck = luck
         self._topics = topics
         self._node: str = node["metadata"]["name"]
         self._zone: str = node["metadata"]["labels"]["zone"]
+        self._elsewhere = elsewhere
         self._devices = Devices(luck, topics)
         self.slices: list[Json] = []
         self.defects: list[str] = []
@@ -50,7 +52,7 @@ class Pools:
             if kind == "local":
                 self._pool(driver, self._node, {"nodeName": self._node})
                 for other in (each for each in NODES if each != self._node):
-                    if self._luck.chance(0.15):
+                    if self._luck.chance(self._elsewhere):
                         self._pool(driver, other, {"nodeName": other})
             elif kind == "all":
                 self._pool(driver, self._luck.pick("net", "a-net"), {"allNodes": True})

@@ -8,7 +8,7 @@ import pytest
 
 from dra_operator.cel import default_compiler
 from tests.oracle.allocations.batches import Found, judge
-from tests.oracle.allocations.differences import KINDS, Difference, compare, takes_more_steps
+from tests.oracle.allocations.differences import KINDS, Difference, compare, devices, takes_more_steps
 from tests.oracle.allocations.ours import Ours
 from tests.oracle.allocations.proofs import broken_rules, has_solution, is_by_the_rules
 from tests.oracle.allocations.smaller import smallest
@@ -125,7 +125,11 @@ def test_where_upstream_gives_up_everything_is_tried(tmp_path: Path) -> None:
     assert found.counts["tried"] + found.counts["gave up"] == 60
 
 
-SIMPLE = problem(5, 2, frozenset({"config"}))
+SIMPLE = next(
+    raw
+    for raw in (problem(5, number, frozenset({"config"})) for number in range(100))
+    if "nodes" not in raw and devices(Ours().answer(raw)) and has_solution(raw, COMPILER)
+)
 """One that is solved, and has no solution if all devices are taken."""
 
 
