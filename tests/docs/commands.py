@@ -1,8 +1,8 @@
 """The pages as stories: their commands with the output that they show, and the files that they tell the reader to write. Reads only.
 
 A block ```` ```console ```` holds commands, each on a line that begins with `$ ` (a backslash at the end goes on in the next line), and below
-each what it prints, if the page shows that. `…` in it stands for any text, on a line of its own for any lines. A block ```` ```yaml ````
-whose first line is a comment with a file name is that file.
+each what it prints, if the page shows that. `…` in it stands for any text, on a line of its own for any lines. A block ```` ```yaml ```` or
+```` ```python ```` whose first line is a comment with a file name is that file.
 """
 
 from __future__ import annotations
@@ -93,13 +93,13 @@ def _steps(fence: Token) -> Iterator[Step]:
     language = fence.info.split()[0] if fence.info else ""
     if language == "console":
         yield from _commands(fence)
-    elif language == "yaml" and (path := file_name(fence.content)):
+    elif language in {"yaml", "python"} and (path := file_name(fence.content)):
         yield File(path, fence.content)
 
 
-def file_name(yaml_text: str) -> str | None:
-    """The file that a YAML block is, by its first line."""
-    named = re.match(r"# ([\w./-]+\.yaml)\n", yaml_text)
+def file_name(text: str) -> str | None:
+    """The file that a block is, by its first line."""
+    named = re.match(r"# ([\w./-]+\.(?:yaml|py))\n", text)
     return named[1] if named else None
 
 

@@ -31,8 +31,12 @@ MAKE_RUN_BY: Final = {
 PROGRAM: Final = ".venv/bin/python -m "
 """Beginning of commands that start a program of ours; those that ask for its help need no cluster, and `test_commands` runs them."""
 
-PAGES_RUN_BY: Final = {"docs/gate-webhook.md": "tests/e2e/test_webhook_page.py"}
-"""Pages that are no part of the story, as they install the operator in another way → the test that follows them, every command included."""
+PAGES_RUN_BY: Final = {
+    "docs/gate-webhook.md": "tests/e2e/test_webhook_page.py",
+    "docs/library.md": "tests/docs/test_examples.py",
+    "docs/simulate.md": "tests/docs/test_examples.py",
+}
+"""Pages that are no part of the story, as they install the operator in another way or need no cluster → the test that follows them, every command included."""
 
 NOT_RUN: Final = {
     "docker build": "the machines that run the tests have no Docker daemon; tests/e2e/test_image.py runs the Dockerfile's steps",

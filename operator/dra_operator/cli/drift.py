@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -27,6 +26,8 @@ from dra_operator.kube.listing import list_all
 from dra_operator.model import PoolId, held_allocation
 from dra_operator.placement import PlacementOptions, Placer, Release
 
+from .yamls import Quoting
+
 if TYPE_CHECKING:
     from dra_operator.kube import Api
     from dra_operator.kube.kinds import Kind
@@ -44,15 +45,6 @@ READ = (
     "Node",
 )
 """Kinds that are read. Claims come before pods: a claim's consumer that is not among the pods listed later is gone."""
-
-
-class _Quoting(yaml.SafeDumper):
-    """Quotes also what is a number to YAML 1.2 and kubectl only: an object may be called 824509e6."""
-
-
-_Quoting.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+|0o[0-7]+"), list("-+0123456789")
-)
 
 
 @dataclass(slots=True)
@@ -92,7 +84,7 @@ class Report:
         return (
             json.dumps(whole, indent=2)
             if output == "json"
-            else yaml.dump(whole, Dumper=_Quoting, sort_keys=False).rstrip()
+            else yaml.dump(whole, Dumper=Quoting, sort_keys=False).rstrip()
         )
 
     def table(self) -> Table:

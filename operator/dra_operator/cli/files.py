@@ -1,4 +1,4 @@
-"""Manifests out of files, folders and stdin, for `kubectl dra lint`: which files, and as which text, as kubectl has it.
+"""Manifests out of files, folders and stdin, for `kubectl dra lint` and `simulate`: which files, and as which text, as kubectl has it.
 
 What cannot be read is a document with that fault, and does not stop the others. It must not judge what it reads, nor ask a cluster.
 """
@@ -75,7 +75,7 @@ def _file(path: Path, name: str) -> Iterator[Document]:
         content = path.read_bytes()
     except OSError as error:
         if "://" in name:
-            remedy = f"lint fetches nothing: `curl --location {name} | kubectl dra lint -f -`"
+            remedy = f"nothing is fetched: `curl --location {name} |`, and `-f -`"
             yield unreadable(name, "is an address", remedy)
         else:
             yield unreadable(str(path), _why(error))

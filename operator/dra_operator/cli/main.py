@@ -17,6 +17,7 @@ from rich.console import Console
 from dra_operator import __version__
 from dra_operator.errors import ApiForbidden, DraError
 from dra_operator.lint import Known, report
+from dra_operator.placement import NodeScore
 
 from . import lint
 from .claims import holdings, table
@@ -31,10 +32,14 @@ if TYPE_CHECKING:
     from dra_operator.kube import Api
     from dra_operator.lint import Finding
     from dra_operator.model import Pod, ResourceClaim
+    from dra_operator.simulation import Report as SimulationReport
 
     from .drift import Report
+    from .simulate import Input
 
 T = TypeVar("T")
+
+OUTPUTS = ("table", "json", "yaml")
 
 WIDE = 10_000
 """Columns of output that goes to no terminal: it must not be cut to a guessed width."""
@@ -169,6 +174,112 @@ def lint_command(named: tuple[str, ...], files: tuple[str, ...], output: str, **
     findings, objects = lint.examine(found, known)
     _show(findings, objects, output)
     sys.exit(lint.status(findings, strict=options["strict"]))
+
+
+class SimulationUnusable(click.ClickException):
+    """Nothing could be simulated: not to be mistaken for the exit status of what is not placed."""
+
+    exit_code = 2
+
+
+@main.command("simulate")
+@click.option(
+    "-f",
+    "--filename",
+    "named",
+    multiple=True,
+    metavar="FILE",
+    help="File or folder; - for stdin. As often as you like; later objects stand for earlier ones of their name.",
+)
+@click.argument("files", nargs=-1)
+@click.option("-o", "--output", type=click.Choice(OUTPUTS), default="table", show_default=True)
+@click.option(
+    "-R/ ",
+    "--recursive/--no-recursive",
+    default=True,
+    help="Folders with all below them (the default), or without, as kubectl takes them if it is not told -R.",
+)
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Say what each decision cost: steps of the search, and more."
+)
+@click.option(
+    "--node-score",
+    type=click.Choice([score.value for score in NodeScore]),
+    default=NodeScore.SPREAD.value,
+    show_default=True,
+    help="Which of several nodes a pod gets, as the operator's setting.",
+)
+@click.option(
+    "-n", "--namespace", help="Namespace of objects that name none; that of the context by default."
+)
+@click.option("--kubeconfig", help="Path of a kubeconfig: begin with what that cluster has.")
+@click.option("--context", help="Context of the kubeconfig: begin with what that cluster has.")
+def simulate_command(named: tuple[str, ...], files: tuple[str, ...], output: str, **options: Any) -> None:
+    """Say who would get which devices on which node, and why the others would get none; changes nothing.
+
+    Takes ResourceSlices, DeviceClasses, ResourceClaims and their templates, pods and what makes pods, nodes, DeviceTaintRules and AllocationPolicies: YAML
+    or JSON, folders, Lists. With --kubeconfig or --context a cluster's objects come first, and the files on top of them. All pools are the operator's unless there are
+    AllocationPolicies.
+
+    Exit status: 0 all placed; 3 some not; 2 something could not be read, or is wrong.
+    """
+    where = Where(options["namespace"], options["kubeconfig"], options["context"])
+    if "" in (*named, *files) or not (named or files or where.kubeconfig or where.context):
+        raise click.UsageError(
+            "name files or folders, - for stdin, or a cluster: kubectl dra simulate -f FILE"
+        )
+    from . import simulate
+
+    found = _given(where)
+    found.add(read((*named, *files), recursive=options["recursive"]))
+    if found.findings:
+        shown = Console(width=WIDE, highlight=False, soft_wrap=True, stderr=True)
+        shown.print(report.text(found.findings))
+    if found.is_empty:
+        raise SimulationUnusable("there is no object to simulate with: name slices, classes, claims and pods")
+    result = simulate.run(found, NodeScore(options["node_score"]))
+    _show_simulation(result, found, output, verbose=options["verbose"])
+    sys.exit(simulate.status(result, found))
+
+
+def _given(where: Where) -> Input:
+    """What the cluster tells; nothing if none is named."""
+    from dra_operator.simulation import Given
+
+    from .simulate import Input
+
+    if where.kubeconfig is None and where.context is None:
+        return Input(Given(where.namespace or "default"))
+    from .live import ask
+
+    try:
+        given, notes = _run(ask(where))
+    except ApiForbidden as error:
+        raise SimulationUnusable(
+            f"{error}. To simulate, you need the right to list that in all namespaces"
+        ) from error
+    except DraError as error:
+        raise SimulationUnusable(str(error)) from error
+    return Input(given, notes=notes, is_empty=False)
+
+
+def _show_simulation(result: SimulationReport, found: Input, output: str, *, verbose: bool) -> None:
+    from . import simulate
+
+    for note in (*found.notes, *result.notes):
+        click.echo(f"Note: {note}.", err=True)
+    if verbose:
+        for outcome in result.outcomes:
+            click.echo(simulate.effort(outcome), err=True)
+    if output != "table":
+        click.echo(simulate.as_text(result, found.given, output))
+    else:
+        placed = [outcome for outcome in result.outcomes if outcome.is_placed]
+        if placed:
+            _print(simulate.table(placed))
+        for paragraph in simulate.unplaced(result.outcomes):
+            click.echo(paragraph)
+    click.echo(simulate.summary(result), err=True)
 
 
 def _told(where: Where) -> Known:

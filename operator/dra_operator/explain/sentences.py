@@ -32,7 +32,7 @@ MAX_TEXT: Final = 240
 
 _VERDICTS: Final = {
     Verdict.NEVER: "Waiting will not help",
-    Verdict.NOT_NOW: "Waiting: the pod goes on by itself as soon as that changes",
+    Verdict.NOT_NOW: "Waiting: the {about} goes on by itself as soon as that changes",
     Verdict.GAVE_UP: "The search gave up, so a solution may exist",
 }
 
@@ -86,11 +86,11 @@ class Explanation:
     message: str
 
 
-def explain(unplaced: Unplaced) -> Explanation:
-    """Fold what was found on the nodes into an answer for the user."""
+def explain(unplaced: Unplaced, about: str = "pod") -> Explanation:
+    """Fold what was found on the nodes into an answer for the user; `about` is what is to be placed."""
     verdict = unplaced.verdict
-    head = f"0/{unplaced.total} nodes can serve this pod"
-    tail = f"{_VERDICTS[verdict]}; {_advice(verdict, unplaced.findings)}."
+    head = f"0/{unplaced.total} nodes can serve this {about}"
+    tail = f"{_VERDICTS[verdict].format(about=about)}; {_advice(verdict, unplaced.findings)}."
     parts = _parts(unplaced.findings)
     return Explanation(verdict, _assemble(head, parts, tail))
 

@@ -7,7 +7,7 @@ would be a stale model. Objects that cannot be decoded are handed back beside th
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -161,6 +161,25 @@ async def list_all(
         token = answer.metadata.continue_token
         if not token:
             return listing
+
+
+async def list_raw(api: Api, kind: Kind) -> list[dict[str, Any]]:
+    """All objects of a kind as parsed JSON, with all their fields.
+
+    Raises:
+        ApiGone, ApiError: as `list_all`.
+    """
+    found: list[dict[str, Any]] = []
+    token = ""
+    while True:
+        query = {"limit": str(PAGE), **({"continue": token} if token else {})}
+        answer = await _get_page(api, kind.path(), query)
+        items = [msgspec.json.decode(raw, type=dict[str, Any]) for raw in answer.items or []]
+        # Lists of the API server leave the type of their items to the list.
+        found += [{"apiVersion": kind.api_version, "kind": kind.name, **item} for item in items]
+        token = answer.metadata.continue_token
+        if not token:
+            return found
 
 
 async def _get_page(api: Api, path: str, query: dict[str, str]) -> _Page:

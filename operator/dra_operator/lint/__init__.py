@@ -7,10 +7,10 @@ and never says that something is right which it could not look at: that is a fin
 from . import report
 from .findings import CODES, ERROR, UNREADABLE, WARNING, Code, Finding
 from .known import Known
-from .look import look
+from .look import look, taken
 from .objects import items
 from .texts import documents, unreadable
 
 __all__ = [
-    "CODES", "ERROR", "UNREADABLE", "WARNING", "Code", "Finding", "Known", "documents", "items", "look", "report", "unreadable",
+    "CODES", "ERROR", "UNREADABLE", "WARNING", "Code", "Finding", "Known", "documents", "items", "look", "report", "taken", "unreadable",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dra_operator.words import akin
 
 from . import others
-from .findings import CODES, Finding
+from .findings import CODES, ERROR, Finding
 from .known import Known
 from .matching import Matcher
 from .names import pod_claims
@@ -16,7 +16,9 @@ from .refused import pod_refused, refused
 from .shape import claim_path, pod_shape, shaped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+
+    from dra_operator.validation.objects import Obj
 
     from .texts import Document
 
@@ -45,6 +47,35 @@ def look(documents: Iterable[Document], known: Known | None = None) -> list[Find
     for item in fitting:
         _one(item, known, matcher)
     return [finding for group in found for finding in sorted(group, key=_order)]
+
+
+def taken(documents: Iterable[Document], complete: Callable[[Obj], None]) -> tuple[list[Item], list[Finding]]:
+    """The objects that the API server would take, and what is wrong with those that it would not; nothing is compared with other objects.
+
+    Args:
+        documents: as `texts.documents` reads them.
+        complete: called with the v1 form of each object of `resource.k8s.io`, to fill in what only a cluster knows.
+    """
+    found: list[Finding] = []
+    sound: list[Item] = []
+    for document in documents:
+        found += _faults(document)
+        for item in items(document) if document.value is not None else ():
+            if _is_object(item) and (not item.is_dra or shaped(item)):
+                complete(item.obj)
+                _refused(item)
+                if all(finding.severity != ERROR for finding in item.found):
+                    sound.append(item)
+            found += sorted(item.found, key=_order)
+    return sound, found
+
+
+def _refused(item: Item) -> None:
+    if item.is_dra:
+        refused(item)
+        return
+    for path, spec in pod_specs(item.raw):
+        pod_refused(item, path, pod_shape(item, path, spec))
 
 
 def _order(finding: Finding) -> tuple[int, int]:
