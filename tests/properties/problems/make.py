@@ -37,7 +37,7 @@ def problem(seed: int, number: int, topics: frozenset[str] | None = None) -> Jso
     for driver in drivers:
         pools.publish(driver)
     claims = Claims(luck, met, drivers)
-    many = luck.pick(2, 2, 3) if "claims" in met else luck.weighted({1: 0.93, 2: 0.07})
+    many = luck.pick(2, 2, 3) if "claims" in met else luck.weighted({1: 0.93, 2: 0.07 * ("limit" not in met)})
     budget = 60 if "limit" in met else luck.pick(2, 3, 4, 5) if "tight" in met else luck.pick(1, 2, 2, 3)
     return {
         "id": f"{seed}/{number}",

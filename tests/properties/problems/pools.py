@@ -132,7 +132,8 @@ class Pools:
     def _cut(self, devices: list[Json]) -> list[Json]:
         """Make partitions of the devices; the counters that they draw from."""
         partitions = {"counters", "groups"} & self._topics
-        if not devices or not self._luck.chance(0.9 if partitions else 0.03):
+        often = 0.9 if partitions else 0.0 if "limit" in self._topics else 0.03
+        if not devices or not self._luck.chance(often):
             return []
         sets = self._devices.counter_sets()
         for device in devices:
