@@ -9,6 +9,7 @@ import pytest
 from dra_operator.allocator import Options
 from dra_operator.cel import default_compiler
 from dra_operator.model import AllocationResult, from_object
+from tests.oracle.allocations.proofs import broken
 
 from .lines import Judge
 from .problems import Case, Expected, UnknownCase, decode_case, own_lines
@@ -48,6 +49,14 @@ def test_the_products_answer(case: Case, compiler: CelCompiler) -> None:
     answer = ask(case.problem, compiler, Options())
     assert difference(case.expected_product or case.expected, answer) == ""
     assert case.problem.fingerprint() == before
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_what_the_product_gives_obeys_all_rules(case: Case, compiler: CelCompiler) -> None:
+    """By the verifier, which knows nothing of the allocator."""
+    answer = ask(case.problem, compiler, Options())
+    told = broken(case.problem, answer.results, compiler) if answer.outcome == "results" else []
+    assert list(map(str, told)) == []
 
 
 @pytest.mark.parametrize("raw", OTHERS, ids=lambda raw: raw["id"])

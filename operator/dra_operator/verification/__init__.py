@@ -5,7 +5,7 @@ code, or both would have the same faults. Pure: no I/O, no clock, and nothing th
 """
 
 from .rules import RULES, Rule
-from .snapshot import Allocated, Broken, CelCompiler, Snapshot, Taken
+from .snapshot import Allocated, Broken, Snapshot, Taken
 from .verify import verify
 
-__all__ = ["RULES", "Allocated", "Broken", "CelCompiler", "Rule", "Snapshot", "Taken", "verify"]
+__all__ = ["RULES", "Allocated", "Broken", "Rule", "Snapshot", "Taken", "verify"]

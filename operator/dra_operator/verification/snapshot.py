@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
-
-from dra_operator.cel.interface import DerivationCompiler, SelectorCompiler
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
+    from dra_operator.cel.interface import CelCompiler
     from dra_operator.features import Features
     from dra_operator.model import (
         AllocationResult,
@@ -21,10 +20,6 @@ if TYPE_CHECKING:
         ResourceSlice,
     )
     from dra_operator.quantity import Quantity
-
-
-class CelCompiler(SelectorCompiler, DerivationCompiler, Protocol):
-    """Compiles selectors and derived attributes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from .proofs import AS_UPSTREAM, broken_rules, has_solution, is_by_the_rules
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dra_operator.verification import CelCompiler
+    from dra_operator.cel.interface import CelCompiler
     from tests.oracle.upstream import Upstream
 
 Json = dict[str, Any]

@@ -5,29 +5,33 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from dra_operator.model import AllocationResult, DeviceId, from_object
+from dra_operator.model import AllocationResult, from_object
 from dra_operator.verification import Allocated, Snapshot, Taken, verify
 from tests.conformance.problems import decode_problem
 from tests.properties.exhaustive import Exhaustive, TooManyError
 
 if TYPE_CHECKING:
-    from dra_operator.verification import Broken, CelCompiler
+    from collections.abc import Sequence
+
+    from dra_operator.cel.interface import CelCompiler
+    from dra_operator.verification import Broken
     from tests.conformance.problems import Problem
 
 Json = dict[str, Any]
 
 
 def broken_rules(raw: Json, answer: Json, compiler: CelCompiler) -> list[Broken]:
-    """Rules that the results of an answer break, on the node where they break least: an answer does not say which of several it is for.
-
-    Share ids of upstream's program are all the same, and made different here.
-    """
-    problem = decode_problem(raw)
-    snapshot = snapshot_of(raw, problem, compiler)
+    """Rules that the results of an answer break; share ids of upstream's program are all the same, and made different here."""
     results = [
         from_object(AllocationResult, _numbered(result, index))
         for index, result in enumerate(answer["results"])
     ]
+    return broken(decode_problem(raw), results, compiler)
+
+
+def broken(problem: Problem, results: Sequence[AllocationResult], compiler: CelCompiler) -> list[Broken]:
+    """Rules that allocations break, on the node where they break least: an answer does not say which of several it is for."""
+    snapshot = snapshot_of(problem, compiler)
     found = []
     for node in problem.nodes:
         judged = [
@@ -37,20 +41,16 @@ def broken_rules(raw: Json, answer: Json, compiler: CelCompiler) -> list[Broken]
     return min(found, key=len)
 
 
-def snapshot_of(raw: Json, problem: Problem, compiler: CelCompiler) -> Snapshot:
+def snapshot_of(problem: Problem, compiler: CelCompiler) -> Snapshot:
     """What a problem looks like to the verifier."""
-    shared = {_device(each) for each in raw["allocated"].get("sharedDeviceIDs") or ()}
+    taken = problem.allocated
     return Snapshot(
         problem.features,
         problem.slices,
         {each.metadata.name: each for each in problem.classes},
         compiler,
-        Taken(problem.allocated.devices, shared, problem.allocated.capacity),
+        Taken(taken.devices, taken.shared, taken.capacity),
     )
-
-
-def _device(raw: Json) -> DeviceId:
-    return DeviceId(raw["driver"], raw["pool"], raw["device"])
 
 
 AS_UPSTREAM: Final = frozenset({"shared"})
@@ -60,7 +60,7 @@ AS_UPSTREAM: Final = frozenset({"shared"})
 def has_solution(raw: Json, compiler: CelCompiler, ignored: frozenset[str] = frozenset()) -> bool | None:
     """Whether any assignment, on any of the nodes, obeys all rules but the ignored ones; None if there are too many to try."""
     problem = decode_problem(raw)
-    snapshot = snapshot_of(raw, problem, compiler)
+    snapshot = snapshot_of(problem, compiler)
     try:
         return any(
             Exhaustive(problem.claims, node, snapshot, ignored).solution() is not None
