@@ -90,8 +90,9 @@ class Turns:
         if not units:
             return
         if not self._work:
-            # Runs in the next turn, before the workers that wait by then.
-            asyncio.get_running_loop().call_soon(self._next)
+            # The turn after the next one: callbacks that a turn leaves come before what the network and the clock bring, so one turn is left to those.
+            loop = asyncio.get_running_loop()
+            loop.call_soon(loop.call_soon, self._next)
         self._work += units
 
     def _next(self) -> None:
