@@ -48,6 +48,7 @@ class Allocator:
         self._inputs = inputs
         self._options = options
         self._reporter = reporter
+        self._view: View | None = None
         self.steps = 0
         self.looks = 0
 
@@ -70,11 +71,18 @@ class Allocator:
             CelError: a selector fails on a device that had to be tested (alloc L-4).
             WorkLimitReached: the decision may do no more work on selectors.
         """
-        view = view_of(self._inputs.slices, node, self._inputs.features, strict=self._options.upstream_0_37)
+        view = self._view_of(node)
         self._report_pools(view)
         reader = Reader(self._inputs, self._options, view)
         requests = [reader.read(claim) for claim in claims]
         return self._solve(view, requests)
+
+    def _view_of(self, node: Node) -> View:
+        """What the node sees; kept for the one that was asked about last, as it may be asked about again."""
+        if self._view is None or self._view.node is not node:
+            strict = self._options.upstream_0_37
+            self._view = view_of(self._inputs.slices, node, self._inputs.features, strict=strict)
+        return self._view
 
     def _solve(self, view: View, claims: Sequence[ClaimRequests]) -> tuple[AllocationResult, ...]:
         search = Search(view, claims, Judge(self._inputs, self._options, view), self._options, self._reporter)

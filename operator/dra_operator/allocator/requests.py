@@ -6,7 +6,7 @@ requests in order, then the limit, then the constraints; nothing of the search h
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_operator.errors import InvalidCapacity, InvalidClaim, InvalidPool, NodeFailure
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     AnyRequest = ExactDeviceRequest | DeviceSubRequest
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Wanted:
     """One request, or one alternative of a prioritized list.
 
@@ -45,7 +45,7 @@ class Wanted:
         base: the top-level request.
         number: devices to take.
         members: for allocationMode All, positions in the view's candidates (alloc R-5); None for ExactCount.
-        constraints: those of the claim that apply to it, in order.
+        constraints: those of the claim that apply to it, in order; known once all requests are read.
         derived: expressions of derived attributes, by name (alloc D-1).
         is_admin: whether it only looks at devices, whoever uses them (alloc R-8, S-12).
         spot: how errors name it.
@@ -156,8 +156,9 @@ class Reader:
                 where = f"spec.devices.constraints[{index}]"
                 text = "empty constraint (unsupported constraint type?)"
                 raise _invalid(claim, where, f"{claim_label(claim)}, constraint #{index}", text)
-        bound = tuple(_with_constraints(request, constraints) for request in requests)
-        return ClaimRequests(claim, bound)
+        for constraint_ in constraints:
+            _bind(constraint_, requests)
+        return ClaimRequests(claim, tuple(requests))
 
     def _request(self, claim: ResourceClaim, request: DeviceRequest, path: str) -> Request:
         self._check_gates(claim, request, path)
@@ -314,13 +315,9 @@ def _over_the_limit(
     )
 
 
-def _with_constraints(request: Request, constraints: Sequence[Constraint]) -> Request:
-    """Give each alternative the constraints that apply to it."""
-    bound = tuple(
-        replace(
-            wanted,
-            constraints=tuple(found for found in constraints if found.applies_to(wanted.base, wanted.ref)),
-        )
-        for wanted in request.alternatives
-    )
-    return replace(request, alternatives=bound)
+def _bind(constraint: Constraint, requests: Sequence[Request]) -> None:
+    """Give it to the alternatives that it applies to."""
+    for request in requests:
+        for wanted in request.alternatives:
+            if constraint.applies_to(wanted.base, wanted.ref):
+                wanted.constraints = (*wanted.constraints, constraint)

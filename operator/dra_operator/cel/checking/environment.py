@@ -108,6 +108,7 @@ def _environment(libraries: tuple[Library, ...], *, multiple: bool, lists: bool)
     )
 
 
+@cache
 def stored_expressions() -> Environment:
     """The environment of stored expressions: all that the newest version knows, gates or not."""
     known = tuple(library for library in LIBRARIES if library.until is None)
