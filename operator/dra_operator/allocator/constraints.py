@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from dra_operator.cel.interface import CelCompiler
     from dra_operator.features import Features
-    from dra_operator.model import Device, DeviceAttribute, DeviceConstraint
+    from dra_operator.model import Device, DeviceAttribute, DeviceConstraint, DeviceId
 
     from .matcher import ClaimSpot
     from .pools import Candidate
@@ -189,7 +189,7 @@ class MatchAttribute:
         self._attributes = attributes
         self._lists = lists
         self._first: DeviceAttribute | None = None
-        self._count = 0
+        self._ids: list[DeviceId] = []
         self._common: list[Values] = []
 
     def applies_to(self, base: str, ref: str) -> bool:
@@ -202,12 +202,13 @@ class MatchAttribute:
         if found is None:
             return Rejection(Why.CONSTRAINT, f"{self._name}: the device does not have it")
         refusal = self._add_values(found) if self._lists else self._add_scalar(found)
-        self._count += refusal is None
+        if refusal is None:
+            self._ids.append(candidate.id)
         return refusal
 
     def remove(self) -> None:
         """See Constraint; after the last one the next device sets a new reference (alloc C-8)."""
-        self._count -= 1
+        self._ids.pop()
         if self._lists:
             self._common.pop()
 
@@ -221,7 +222,7 @@ class MatchAttribute:
         """See Constraint."""
         if self._lists:
             return self._common[-1] if self._common else None
-        if self._first is None or not self._count:
+        if self._first is None or not self._ids:
             return None
         return _scalar_values(self._first) or Values(UNUSABLE, frozenset())
 
@@ -232,18 +233,18 @@ class MatchAttribute:
             return Rejection(Why.CONSTRAINT, f"{self._name}: its value cannot be used")
         common = self._common[-1].common(values) if self._common else values
         if common is None:
-            return Rejection(Why.CONSTRAINT, self._name)
+            return Rejection(Why.CONSTRAINT, self._name, self._ids[-1])
         self._common.append(common)
         return None
 
     def _add_scalar(self, found: DeviceAttribute) -> Rejection | None:
         """Any first value will do, even none (alloc C-6); versions are compared as text (alloc C-7, oracle 7 no. 8)."""
-        if self._count == 0:
+        if not self._ids:
             self._first = found
             return None
         field = _scalar(found)
         is_same = field is not None and getattr(self._first, field) == getattr(found, field)
-        return None if is_same else Rejection(Why.CONSTRAINT, self._name)
+        return None if is_same else Rejection(Why.CONSTRAINT, self._name, self._ids[0])
 
 
 class DistinctAttribute:
@@ -265,6 +266,7 @@ class DistinctAttribute:
         self._attributes = attributes
         self._lists = lists
         self._taken: list[Values | None] = []
+        self._ids: list[DeviceId] = []
 
     def applies_to(self, base: str, ref: str) -> bool:
         """See Constraint (alloc C-2)."""
@@ -278,14 +280,17 @@ class DistinctAttribute:
         values = values_of(found) if self._lists else _scalar_values(found)
         if values is None and (self._lists or self._taken):
             return Rejection(Why.CONSTRAINT, f"{self._name}: its value cannot be used")
-        if values is not None and any(other is not None and other.common(values) for other in self._taken):
-            return Rejection(Why.CONSTRAINT, self._name)
+        for other, device in zip(self._taken, self._ids, strict=True) if values is not None else ():
+            if other is not None and values is not None and other.common(values):
+                return Rejection(Why.CONSTRAINT, self._name, device)
         self._taken.append(values)
+        self._ids.append(candidate.id)
         return None
 
     def remove(self) -> None:
         """See Constraint."""
         self._taken.pop()
+        self._ids.pop()
 
     is_distinct = True
 

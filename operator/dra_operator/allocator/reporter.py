@@ -39,10 +39,17 @@ class Why(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """One reason."""
+    """One reason.
+
+    Attributes:
+        why: of which sort.
+        detail: as `Why` says.
+        partner: the device with which it does not go together, for a constraint.
+    """
 
     why: Why
     detail: str = ""
+    partner: DeviceId | None = None
 
 
 class RequestRef(NamedTuple):

@@ -9,6 +9,7 @@ import pytest
 from dra_operator.allocator import Collector, Rejection, RequestRef, Why
 from dra_operator.errors import CelCompileError, CelRuntimeError, InvalidClaim, NoSolution
 from dra_operator.features import DEFAULT_1_37, Features
+from dra_operator.model import DeviceId
 from dra_operator.testing import builders as make
 
 from .worlds import DRIVER, allocate, alternative, claim, gpus, inputs, request
@@ -71,6 +72,20 @@ def test_devices_without_the_attribute_meet_no_constraint() -> None:
             f"spec.devices.constraints[0].distinctAttribute {NUMA}: the device does not have it",
         )
     ]
+
+
+@pytest.mark.parametrize("features", [DEFAULT_1_37, LISTS], ids=["scalars", "lists"])
+def test_who_is_refused_by_a_constraint_is_told_with_whom_it_does_not_go(features: Features) -> None:
+    zero, one, again = valued("a", "int", 0), valued("b", "int", 1), valued("c", "int", 0)
+    for wanted, devices, refused in (
+        (same(request("r", count=2)), (zero, one), "b"),
+        (distinct(request("r", count=2)), (zero, again), "c"),
+    ):
+        collector = Collector()
+        with pytest.raises(NoSolution):
+            allocate(inputs([gpus(*devices)], features=features), wanted, reporter=collector)
+        found = collector.devices[RequestRef("default/c", "r")][DeviceId(DRIVER, "n1", refused)]
+        assert (found.why, found.partner) == (Why.CONSTRAINT, DeviceId(DRIVER, "n1", "a"))
 
 
 def test_a_constraint_is_for_the_requests_that_it_names() -> None:
