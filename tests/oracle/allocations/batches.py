@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_operator.cel import default_compiler
 from tests.properties.problems import problem
 
-from .differences import Difference, compare, takes_more_steps
+from .differences import Difference, compare
 from .ours import MAX_STEPS, Ours
 from .proofs import AS_UPSTREAM, broken_rules, has_solution, is_by_the_rules
 
@@ -44,7 +44,7 @@ class Found:
 
     Attributes:
         counts: problems, outcomes by `outcome NAME`, topics by `topic NAME`, differences by `difference KIND`, steps of both searches, what is not built by
-            `not built GATES`, problems on which our search took more steps by `more steps`, those that were also solved by trying everything by `tried`, and by `gave up`
+            `not built GATES`, problems that were also solved by trying everything by `tried`, and by `gave up`
             those on which upstream gave up, where nothing shows that we are right.
         differences: some of each signature.
     """
@@ -66,17 +66,31 @@ def run(upstream: Upstream, seed: int, number: int) -> Found:
 
 def judge(upstream: Upstream, problems: Sequence[Json]) -> Found:
     """Put problems to both, and compare."""
-    theirs, ours = answers(upstream, problems)
+    theirs, ours, pruned = answers(upstream, problems)
     found = Found()
     compiler = default_compiler()
-    for number, (asked, their, our) in enumerate(zip(problems, theirs, ours, strict=True)):
+    for number, (asked, their, our, less) in enumerate(zip(problems, theirs, ours, pruned, strict=True)):
         _count(found.counts, asked, their, our)
-        difference = compare(asked, their, our) or _broken(asked, their, our, compiler)
+        found.counts["our steps, pruned at once"] += less.get("allocateOneInvocations", 0) * (
+            their["outcome"] != "timeout"
+        )
+        difference = (
+            compare(asked, their, our)
+            or _broken(asked, their, our, compiler)
+            or _pruned(asked, their, our, less)
+        )
         if difference is None and (their["outcome"] == "timeout" or number % TRIED == 0):
             difference = _tried(found.counts, asked, their, our, compiler)
         if difference is not None:
             _note(found, difference)
     return found
+
+
+def _pruned(asked: Json, theirs: Json, ours: Json, less: Json) -> Difference | None:
+    """What differs once the search leaves out what it need not try, from our own answer where upstream has none."""
+    right = ours if theirs["outcome"] == "timeout" else theirs
+    found = compare(asked, right, less) if right["outcome"] != "gave up" else None
+    return replace(found, detail="pruned from the first step on") if found is not None else None
 
 
 def _broken(asked: Json, theirs: Json, ours: Json, compiler: CelCompiler) -> Difference | None:
@@ -112,17 +126,18 @@ def _tried(
     )
 
 
-def answers(upstream: Upstream, problems: Sequence[Json]) -> tuple[list[Json], list[Json]]:
-    """Upstream's answers and ours; ours may take the steps that upstream's took."""
-    engine = Ours()
+def answers(upstream: Upstream, problems: Sequence[Json]) -> tuple[list[Json], list[Json], list[Json]]:
+    """Upstream's answers, ours, and ours if the search is pruned from its first step on; ours may take the steps that upstream's took."""
+    engine, pruning = Ours(), Ours(pruned=True)
     with ThreadPoolExecutor(1) as beside:
         asked = beside.submit(upstream.solve, problems, timeout=TIMEOUT)
         ours = [engine.answer(each) for each in problems]
+        pruned = [pruning.answer(each) for each in problems]
         theirs = asked.result()
     for index, (their, our) in enumerate(zip(theirs, ours, strict=True)):
         if our["outcome"] == "gave up" and their["allocateOneInvocations"] > MAX_STEPS:
             ours[index] = engine.answer(problems[index], their["allocateOneInvocations"])
-    return theirs, ours
+    return theirs, ours, pruned
 
 
 def _count(counts: Counter[str], asked: Json, theirs: Json, ours: Json) -> None:
@@ -136,7 +151,6 @@ def _count(counts: Counter[str], asked: Json, theirs: Json, ours: Json) -> None:
     elif theirs["outcome"] != "timeout" and "allocateOneInvocations" in ours:
         counts["upstream's steps"] += theirs["allocateOneInvocations"]
         counts["our steps"] += ours["allocateOneInvocations"]
-        counts["more steps"] += takes_more_steps(theirs, ours)
 
 
 def _note(found: Found, difference: Difference) -> None:

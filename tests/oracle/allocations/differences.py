@@ -21,6 +21,7 @@ KINDS: Final[dict[str, str]] = {
     "written": "the same devices, and something else is written about them",
     "scope": "an error of another scope: the node, or the pod",
     "gave up": "we gave up, and upstream did not",
+    "steps": "the same answer, after more search steps than upstream's",
     "asked": "upstream's program cannot be asked that",
     "broken": "our allocation breaks a rule",
     "missed": "upstream gave up, and we give none though there is a solution",
@@ -68,7 +69,7 @@ def _told(answer: Json) -> str:
 
 def compare(problem: Json, theirs: Json, ours: Json) -> Difference | None:
     """What differs, if anything. A time-out of upstream's says nothing, and nor does what is not built."""
-    kind = _kind(theirs, ours)
+    kind = _kind(theirs, ours) or ("steps" if _takes_more_steps(theirs, ours) else None)
     return None if kind is None else Difference(kind, problem, theirs, ours)
 
 
@@ -117,7 +118,7 @@ def devices(answer: Json) -> list[tuple[str, ...]]:
     ]
 
 
-def takes_more_steps(theirs: Json, ours: Json) -> bool:
+def _takes_more_steps(theirs: Json, ours: Json) -> bool:
     """Whether our search took more steps than upstream's to the same outcome."""
     return bool(
         theirs["outcome"] == ours["outcome"]
