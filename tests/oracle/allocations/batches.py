@@ -58,9 +58,11 @@ class Found:
         self.differences += other.differences
 
 
-def run(upstream: Upstream, seed: int, number: int) -> Found:
-    """Make and judge one batch."""
-    problems = [problem(seed, index) for index in range(number * PROBLEMS, (number + 1) * PROBLEMS)]
+def run(upstream: Upstream, seed: int, number: int, *, also: frozenset[str] = frozenset()) -> Found:
+    """Make and judge one batch; `also` are topics that all its problems have."""
+    problems = [
+        problem(seed, index, also=also) for index in range(number * PROBLEMS, (number + 1) * PROBLEMS)
+    ]
     return judge(upstream, problems)
 
 

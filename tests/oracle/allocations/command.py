@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from tests.oracle.upstream import Upstream
+from tests.properties.problems import TOPICS
 
 from .batches import PROBLEMS, Found, run
 from .differences import KINDS
 from .smaller import smallest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from .differences import Difference
 
@@ -44,12 +45,19 @@ MOST: Final = 2
 @click.option(
     "--show", default=5, show_default=True, help="Differences that are told in full, each made small first."
 )
-def main(count: int, seed: int, processes: int, show: int) -> None:
+@click.option(
+    "--also",
+    multiple=True,
+    type=click.Choice(sorted(TOPICS)),
+    help="A topic that all problems have besides; `large` makes long searches.",
+)
+def main(count: int, seed: int, processes: int, show: int, also: tuple[str, ...]) -> None:
     """Compare, and tell."""
     upstream = Upstream.built()
     started = time.monotonic()
     total = Found()
-    for found in _batches(upstream, seed, processes, -(-count // PROBLEMS)):
+    work = partial(run, upstream, seed, also=frozenset(also))
+    for found in _batches(work, processes, -(-count // PROBLEMS)):
         total.add(found)
     seconds = time.monotonic() - started
     for difference in _examples(total.differences)[:show]:
@@ -59,8 +67,7 @@ def main(count: int, seed: int, processes: int, show: int) -> None:
     sys.exit(1 if total.differences else 0)
 
 
-def _batches(upstream: Upstream, seed: int, processes: int, many: int) -> Iterator[Found]:
-    work = partial(run, upstream, seed)
+def _batches(work: Callable[[int], Found], processes: int, many: int) -> Iterator[Found]:
     if processes == 1:
         yield from map(work, range(many))
         return

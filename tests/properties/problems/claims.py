@@ -19,6 +19,7 @@ FAILING = (
 """Selectors that compile, and fail on every device."""
 
 SMALL = (1, 1, 1, 2, 2, 3)
+SEVERAL = (1, 2, 3, 4, 6, 8)
 LARGE = (4, 8, 12, 16, 17, 20, 31, 33)
 """Counts of devices."""
 
@@ -87,7 +88,7 @@ class Claims:
         for index in range(luck.pick(1, 1, 2, 2, 3)):
             if wanted <= 0:
                 break
-            counts = LARGE if "limit" in self._topics else SMALL
+            counts = LARGE if "limit" in self._topics else SEVERAL if "large" in self._topics else SMALL
             count = luck.one([each for each in counts if each <= wanted] or [1])
             requests.append(self._request(f"r{index}", count))
             wanted -= count

@@ -18,16 +18,19 @@ if TYPE_CHECKING:
     from .things import Json
 
 
-def problem(seed: int, number: int, topics: frozenset[str] | None = None) -> Json:
+def problem(
+    seed: int, number: int, topics: frozenset[str] | None = None, *, also: frozenset[str] = frozenset()
+) -> Json:
     """The problem with that number; the same seed and number give the same one.
 
     Args:
         seed: of the whole sequence.
         number: from 0.
         topics: instead of random ones.
+        also: topics that it has besides.
     """
     luck = Luck(f"{seed}/{number}")
-    met = pick_topics(luck) if topics is None else topics
+    met = (pick_topics(luck) if topics is None else topics) | also
     gates = pick_gates(luck, met)
     nodes = [_node(luck, met, name) for name in luck.shuffled(NODES)]
     node = nodes[0]
@@ -38,7 +41,15 @@ def problem(seed: int, number: int, topics: frozenset[str] | None = None) -> Jso
         pools.publish(driver)
     claims = Claims(luck, met, drivers)
     many = luck.pick(2, 2, 3) if "claims" in met else luck.weighted({1: 0.93, 2: 0.07 * ("limit" not in met)})
-    budget = 60 if "limit" in met else luck.pick(2, 3, 4, 5) if "tight" in met else luck.pick(1, 2, 2, 3)
+    budget = (
+        60
+        if "limit" in met
+        else luck.pick(4, 8, 12)
+        if "large" in met
+        else luck.pick(2, 3, 4, 5)
+        if "tight" in met
+        else luck.pick(1, 2, 2, 3)
+    )
     return {
         "id": f"{seed}/{number}",
         "topic": ", ".join(sorted(met)),

@@ -125,6 +125,8 @@ class Pools:
     def _size(self) -> int:
         if "limit" in self._topics:
             return 40
+        if "large" in self._topics:
+            return self._luck.pick(6, 8, 8, 12, 16, 24)
         if {"tight", "capacity", "admin"} & self._topics:
             return self._luck.pick(1, 2, 2, 3, 4)
         return self._luck.pick(1, 2, 3, 4, 5, 6)

@@ -42,6 +42,7 @@ TOPICS: Final[dict[str, Topic]] = {
     "taken": Topic("devices, shares and capacity that are taken"),
     "broken": Topic("pools that are incomplete, obsolete or invalid, and selectors that fail", (), 0.7),
     "limit": Topic("more devices than a claim can hold; comes alone", (), 0.15),
+    "large": Topic("many devices and large counts, so that searches are long; only where it is asked for", (), 0.0),
     "tight": Topic("more wanted than there is, nearly", (), 0.7),
 }  # fmt: skip
 """By name."""
