@@ -16,6 +16,7 @@ from dra_operator.features import DEFAULT_1_37
 from dra_operator.model import KINDS, from_object, held_allocation
 from dra_operator.model.decode import without_nulls
 from dra_operator.validation.claims import default_claim_spec
+from dra_operator.words import listed
 
 from .nodes import complete, derived
 
@@ -66,6 +67,9 @@ NAMESPACED: Final = frozenset(
 
 _SYSTEM_PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 """Priority classes that every cluster has."""
+
+NAMED: Final = 4
+"""Nodes that a note names. Arbitrary."""
 
 KEPT: Final = ("uid", "creationTimestamp", "resourceVersion")
 """Members of the metadata of an object that outlive its being applied anew."""
@@ -214,19 +218,19 @@ class Given:
         open_nodes = complete(nodes.values(), pods)
         if open_nodes:
             self.notes.append(
-                f"Without a status, and taken as ready and with room for any pod: Node {', '.join(open_nodes)}"
+                f"Without a status, and taken as ready and with room for any pod: Node {listed(open_nodes, NAMED)}"
             )
         strange = sorted({node["metadata"]["name"] for node in derived(slices)} - nodes.keys())
         if strange:
             self.notes.append(
-                f"Nodes that slices name and nobody gave: {', '.join(strange)}: their devices go to no pod"
+                f"Nodes that slices name and nobody gave: {listed(strange, NAMED)}: their devices go to no pod"
             )
 
 
 def _derived_note(names: list[str]) -> str:
     if not names:
         return "No Node is given, and no slice names one: nothing can be placed. Add the nodes (kubectl get nodes -o yaml)"
-    return f"No Node is given: those that slices name are taken as ready, without taints, and with room for any pod: {', '.join(names)}"
+    return f"No Node is given: those that slices name are taken as ready, without taints, and with room for any pod: {listed(names, NAMED)}"
 
 
 def _default(kind: str, obj: Obj) -> None:

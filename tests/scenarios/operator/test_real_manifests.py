@@ -1,22 +1,26 @@
 """Manifests such as real drivers' users write, on the embedded server: each gets what its writer meant, or a reason.
 
-The table is `tests/inputs/cases.py`; `tests/e2e/test_real_manifests.py` feeds the same one to a real control plane.
+What a simulation over the same objects says is what the operator does. The table is `tests/inputs/cases.py`; `tests/e2e/test_real_manifests.py` feeds the same one to a real control plane.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 
+from dra_operator.simulation import Given, simulate
 from tests.inputs.cases import CASES, Case, drivers
-from tests.inputs.manifests import CLUSTER_SCOPED, expanded
+from tests.inputs.manifests import CLUSTER_SCOPED, expanded, workload_of
 from tests.inputs.outcomes import Snapshot, problems
 
 from .objects import policy
 from .world import DRA, World
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .objects import Obj
 
 NAMESPACE = "inputs"
@@ -67,3 +71,49 @@ async def test_manifest_gets_what_its_writer_meant(case: Case) -> None:
         await here.settle_but_timers()
         assert problems(case.demands, snapshot(here)) == []
         assert here.held_twice() == []
+        seen = snapshot(here)
+        assert simulated(case, sorted(objects, key=turns(seen))) == allocated(seen)
+
+
+Served = Counter[tuple[str, str, str]]
+"""Workload, request, device; how many."""
+
+
+def turns(seen: Snapshot) -> Callable[[Obj], int]:
+    """By when the operator came to a pod: all are as old as each other, to the second."""
+    order = {
+        pod["metadata"]["name"]: min(
+            int(claim["metadata"]["resourceVersion"]) for claim in seen.claims_of(pod)
+        )
+        for pod in seen.pods
+        if seen.devices(pod)
+    }
+    last = max(order.values(), default=0) + 1
+    return lambda obj: order.get(obj["metadata"].get("name", ""), last) if obj["kind"] == "Pod" else -1
+
+
+def allocated(seen: Snapshot) -> Served:
+    """What the operator gave."""
+    return Counter(
+        (workload_of(pod), request, device.id)
+        for pod in seen.pods
+        for request, found in seen.devices(pod).items()
+        for device in found
+    )
+
+
+def simulated(case: Case, objects: list[Obj]) -> Served:
+    """What a simulation over the same objects gives."""
+    given = Given(NAMESPACE)
+    fleet = map(ready, case.fleet())
+    for obj in (namespace(case.labels), *fleet, policy("all", *drivers(case.fleet())), *objects):
+        given.take(obj)
+    pods = {f"{NAMESPACE}/{pod['metadata']['name']}": pod for pod in objects if pod["kind"] == "Pod"}
+    return Counter(
+        (workload_of(pods[outcome.key]), result.request, str(result.device_id))
+        for outcome in simulate(given).outcomes
+        if outcome.key in pods
+        for claim in outcome.claims
+        if claim.status.allocation is not None
+        for result in claim.status.allocation.devices.results
+    )
