@@ -10,8 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 from dra_operator.cli import main
+from dra_operator.cli.main import NODE_SCORES
 from dra_operator.kube.api import MERGE, Api
 from dra_operator.model.marks import MARK
+from dra_operator.placement import NodeScore
+from dra_operator.settings import Settings
 from dra_operator.testing.builders import (
     Obj,
     allocation,
@@ -21,6 +24,7 @@ from dra_operator.testing.builders import (
     node,
     pod,
     pod_claim,
+    policy,
     request,
     resource_slice,
     result,
@@ -247,6 +251,28 @@ def test_the_operators_setting_of_nodes_can_be_given() -> None:
     }
 
     assert found == {"spread": 1, "pack": 0}
+
+
+def test_the_values_of_that_setting_are_the_operators() -> None:
+    assert list(NODE_SCORES) == [score.value for score in NodeScore]
+    assert NODE_SCORES[0] == Settings().node_score.value
+
+
+def test_what_is_kube_schedulers_is_told_apart() -> None:
+    other = resource_slice("n2-gpus", "other.test", devices(1), node="n2")
+    classes = CLASS, device_class("other", driver="other.test")
+    claims = claim("a", GPU), claim("b", request("gpu", "other")), claim("c", request("gpu", "other"))
+    pods = [pod(name, pod_claim("c", claim=name)) for name in ("a", "b", "c")]
+
+    shown = run(
+        "-f", "-", stdin=text(*classes, SLICE, other, policy("p", {"driver": DRIVER}), *claims, *pods)
+    )
+
+    assert shown.exit_code == 3
+    assert "Pod default/c is not placed (AllocationFailed, not now, kube-scheduler's)" in shown.stdout
+    assert shown.stderr.endswith(
+        "2 of 3 placed, 1 of them by kube-scheduler, on a node that it could choose.\n"
+    )
 
 
 # --- manifests of real drivers' users

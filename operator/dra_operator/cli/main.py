@@ -17,7 +17,6 @@ from rich.console import Console
 from dra_operator import __version__
 from dra_operator.errors import ApiForbidden, DraError
 from dra_operator.lint import Known, report
-from dra_operator.placement import NodeScore
 
 from . import lint
 from .claims import holdings, table
@@ -40,6 +39,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 OUTPUTS = ("table", "json", "yaml")
+
+NODE_SCORES = ("spread", "pack", "name")
+"""Values of `placement.NodeScore`, the default first: commands that place nothing need not know placement."""
 
 WIDE = 10_000
 """Columns of output that goes to no terminal: it must not be cut to a guessed width."""
@@ -204,8 +206,8 @@ class SimulationUnusable(click.ClickException):
 )
 @click.option(
     "--node-score",
-    type=click.Choice([score.value for score in NodeScore]),
-    default=NodeScore.SPREAD.value,
+    type=click.Choice(NODE_SCORES),
+    default=NODE_SCORES[0],
     show_default=True,
     help="Which of several nodes a pod gets, as the operator's setting.",
 )
@@ -237,7 +239,7 @@ def simulate_command(named: tuple[str, ...], files: tuple[str, ...], output: str
         shown.print(report.text(found.findings))
     if found.is_empty:
         raise SimulationUnusable("there is no object to simulate with: name slices, classes, claims and pods")
-    result = simulate.run(found, NodeScore(options["node_score"]))
+    result = simulate.run(found, options["node_score"])
     _show_simulation(result, found, output, verbose=options["verbose"])
     sys.exit(simulate.status(result, found))
 

@@ -12,6 +12,7 @@ from rich.table import Table
 from dra_operator.errors import InvalidObject
 from dra_operator.lint import ERROR, UNREADABLE, taken
 from dra_operator.lint.objects import pod_specs, steps
+from dra_operator.placement import NodeScore
 from dra_operator.simulation import Given, pods_of, simulate, written
 from dra_operator.simulation.outcomes import POD
 from dra_operator.words import listed
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from dra_operator.lint.objects import Item
     from dra_operator.lint.texts import Document
     from dra_operator.model import DeviceRequestAllocationResult, ResourceClaim
-    from dra_operator.placement import NodeScore
     from dra_operator.simulation import Outcome, Report
 
 PLACED, NOT_PLACED, WRONG_INPUT = 0, 3, 2
@@ -94,9 +94,9 @@ class Input:
         self.notes.append(f"{name} counts as {len(pods)} pod(s) of its template: {listed(names, SHOWN)}")
 
 
-def run(read: Input, node_score: NodeScore) -> Report:
+def run(read: Input, node_score: str) -> Report:
     """Simulate."""
-    return simulate(read.given, node_score)
+    return simulate(read.given, NodeScore(node_score))
 
 
 def status(report: Report, read: Input) -> int:
@@ -164,7 +164,8 @@ def unplaced(outcomes: Iterable[Outcome]) -> Iterator[str]:
             groups.setdefault(_alike(outcome), []).append(outcome)
     for group in groups.values():
         first = group[0]
-        why = ", ".join(filter(None, (first.reason, first.verdict)))
+        who = "kube-scheduler's" if first.by_kube_scheduler else ""
+        why = ", ".join(filter(None, (first.reason, first.verdict, who)))
         if len(group) == 1:
             yield f"{first.kind} {first.key} is not placed ({why}): {first.message}"
         else:
@@ -177,7 +178,13 @@ def _alike(outcome: Outcome) -> tuple[str, ...]:
     message = outcome.message
     for number, claim in enumerate(outcome.claims):
         message = message.replace(claim.key, f"#{number}")
-    return outcome.kind, outcome.reason, outcome.verdict, message.replace(outcome.key, "#")
+    return (
+        outcome.kind,
+        outcome.reason,
+        outcome.verdict,
+        str(outcome.by_kube_scheduler),
+        message.replace(outcome.key, "#"),
+    )
 
 
 def effort(outcome: Outcome) -> str:
@@ -191,7 +198,7 @@ def summary(report: Report) -> str:
     """One sentence."""
     if not report.outcomes:
         return "Nothing waits: there is no pod with claims, nor a claim that is not allocated."
-    placed = sum(outcome.is_placed for outcome in report.outcomes)
-    by_others = sum(outcome.by_kube_scheduler for outcome in report.outcomes)
-    left = f", {by_others} of them by kube-scheduler" if by_others else ""
-    return f"{placed} of {len(report.outcomes)} placed{left}."
+    placed = [outcome for outcome in report.outcomes if outcome.is_placed]
+    by_others = sum(outcome.by_kube_scheduler for outcome in placed)
+    left = f", {by_others} of them by kube-scheduler, on a node that it could choose" if by_others else ""
+    return f"{len(placed)} of {len(report.outcomes)} placed{left}."

@@ -150,7 +150,8 @@ class Given:
         return from_object(KINDS[kind], _unversioned(raw))
 
     def cluster(self) -> Cluster:
-        """The model of the cluster. To be called once all is taken in."""
+        """The model of the cluster, with what is left out filled in. To be called once all is taken in."""
+        self.notes = []
         for pod in self._raw["Pod"].values():
             self._complete_pod(pod)
         self._complete_nodes()
@@ -243,12 +244,14 @@ def _default(kind: str, obj: Obj) -> None:
 
 
 def _apply(obj: Obj, known: Obj) -> None:
-    """As `kubectl apply` on an object that is there: it stays the same object, and keeps its status unless another is given."""
+    """As `kubectl apply` on an object that is there: it stays the same object, on its node if it is a pod, and keeps its status unless another is given."""
     for name in KEPT:
         if name in known["metadata"]:
             obj["metadata"].setdefault(name, known["metadata"][name])
     if "status" in known:
         obj.setdefault("status", known["status"])
+    if obj["kind"] == "Pod" and known.get("spec", {}).get("nodeName"):
+        obj.setdefault("spec", {}).setdefault("nodeName", known["spec"]["nodeName"])
 
 
 def _check(kind: str, raw: Obj) -> None:

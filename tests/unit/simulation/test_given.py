@@ -9,7 +9,7 @@ from dra_operator.kube.kinds import KINDS as SERVED
 from dra_operator.model import KINDS
 from dra_operator.simulation import Given, pods_of
 from dra_operator.simulation.given import GROUPS, NAMESPACED
-from dra_operator.testing.builders import Obj, claim, device, devices, node, pod, resource_slice
+from dra_operator.testing.builders import Obj, claim, device, devices, node, pod, resource_slice, result
 
 
 def given(*objects: Obj) -> Given:
@@ -79,6 +79,22 @@ def test_a_later_object_stands_for_an_earlier_one_and_keeps_who_it_is_and_its_st
     assert kept["metadata"] | {"labels": {}} == live["metadata"] | {"labels": {}}
     assert kept["metadata"]["labels"] == {"a": "b"}
     assert kept["status"] == {"reservedFor": []}
+
+
+def test_a_pod_that_is_given_again_stays_on_its_node() -> None:
+    (kept,) = given(pod("a", nodeName="n1"), pod("a", priority=3)).raw("Pod").values()
+
+    assert (kept["spec"]["nodeName"], kept["spec"]["priority"]) == ("n1", 3)
+
+
+def test_a_claim_that_cannot_be_decoded_holds_its_devices_all_the_same() -> None:
+    found = Given()
+    status = {"allocation": {"devices": {"results": [result("gpu", "gpu.test", "n1", "gpu-0")]}}}
+    future = {"metadata": {"name": "c", "namespace": "default"}, "spec": 7, "status": status}
+
+    found.hold_unreadable(future)
+
+    assert [device_id.device for device_id in found.cluster().allocated_state().devices] == ["gpu-0"]
 
 
 def test_requests_are_the_limits_where_none_are_given() -> None:

@@ -91,18 +91,23 @@ class Run:
 
     @property
     def broken(self) -> list[str]:
-        """Rules that the new allocations break, as somebody else judges them."""
+        """Rules that the new allocations break, as somebody else judges them: those of a decision together, beside what came before."""
         cluster = self.given.cluster()
-        old = [one.status.allocation for key, one in cluster.claims.items() if key in self.held]
-        taken = Taken.by((one for one in old if one is not None), shares=True)
-        snapshot = Snapshot(DEFAULT_1_37, cluster.slices.all(), cluster.classes, default_compiler(), taken)
-        judged = {
-            claim.key: Allocated(claim, claim.status.allocation, _node(outcome.node))
-            for outcome in self.report.outcomes
-            for claim in outcome.claims
-            if claim.status.allocation is not None and claim.key not in self.held
-        }
-        return [str(one) for one in verify(list(judged.values()), snapshot)]
+        held = {key: one.status.allocation for key, one in cluster.claims.items() if key in self.held}
+        found: list[str] = []
+        for outcome in self.report.outcomes:
+            new = [
+                Allocated(claim, claim.status.allocation, _node(outcome.node))
+                for claim in outcome.claims
+                if outcome.is_placed and claim.status.allocation is not None and claim.key not in held
+            ]
+            taken = Taken.by((one for one in held.values() if one is not None), shares=True)
+            snapshot = Snapshot(
+                DEFAULT_1_37, cluster.slices.all(), cluster.classes, default_compiler(), taken
+            )
+            found += map(str, verify(new, snapshot))
+            held.update({one.claim.key: one.allocation for one in new})
+        return found
 
 
 def _node(name: str) -> Node:
