@@ -47,27 +47,33 @@ class Form:
 class Need:
     """One request of a claim, as far as counting devices goes; at least one form.
 
-    `together` marks what all requests with the same wish need as a sum; claim and request are the first of them then.
+    `together` marks what all requests with the same wish need as a sum; claim and request are the first of them then. `looks` marks admin
+    access, which takes nothing, whoever holds the device.
     """
 
     claim: str
     request: str
     forms: tuple[Form, ...]
     together: bool = False
+    looks: bool = False
 
 
 def needs_of(claims: Iterable[ResourceClaim]) -> tuple[Need, ...]:
     """The requests that counting can judge: not admin access, and not those that the allocator will call invalid."""
+    return tuple(need for need in all_needs(claims) if not need.looks)
+
+
+def all_needs(claims: Iterable[ResourceClaim]) -> tuple[Need, ...]:
+    """The requests that can be told of: those that counting can judge, and admin access."""
     return tuple(need for claim in claims for need in _needs(claim))
 
 
 def _needs(claim: ResourceClaim) -> Iterator[Need]:
     for request in claim.spec.devices.requests:
-        if request.exactly is not None and request.exactly.admin_access:
-            continue
+        looks = request.exactly is not None and bool(request.exactly.admin_access)
         forms = tuple(Form(name, wish_of(form), _count(form)) for name, form in alternatives(request))
         if forms and all(form.wanted >= 0 for form in forms):
-            yield Need(claim.key, request.name, forms)
+            yield Need(claim.key, request.name, forms, looks=looks)
 
 
 def _count(form: ExactDeviceRequest | DeviceSubRequest) -> int:

@@ -34,7 +34,7 @@ from dra_operator.errors import (
 )
 from dra_operator.model import POD_CLAIM_NAME
 
-from .candidates import Supply, needs_of
+from .candidates import Supply, all_needs, needs_of
 from .findings import tallies
 from .options import DEFAULT_TOTAL_LOOKS, DEFAULT_TOTAL_STEPS
 from .outcomes import Cause, ClaimDecision, NodeFinding
@@ -273,11 +273,13 @@ class Market:
         self, node: Node, heard: Collector, taken: Collection[DeviceId], *, lasting: bool
     ) -> NodeFinding:
         need = self._last = self._blamed(heard)
-        found = self._tallies(need, "", frozenset(taken), heard, at=node.name) if need else ()
+        in_use = frozenset() if need and need.looks else frozenset(taken)
+        found = self._tallies(need, "", in_use, heard, at=node.name) if need else ()
         return NodeFinding(node.name, Cause.COMBINATION, self._no_combination(need), found, lasting=lasting)
 
     def _no_combination(self, need: Need | None) -> str:
-        return f"node(s) have no combination of free devices for {self._label(need)}"
+        free = "" if need and need.looks else "free "
+        return f"node(s) have no combination of {free}devices for {self._label(need)}"
 
     def _problems(self, node: Node) -> dict[PoolId, Rejection]:
         pools = view_of(self._inputs.slices, node, self._inputs.features).pools
@@ -334,7 +336,7 @@ class Market:
         """The need to show: the last that the search could not meet, as everything before it was met at least once."""
         reached = [
             need
-            for need in self._needs
+            for need in all_needs(self._claims)
             if any(_was_refused(heard, need.claim, form.name) for form in need.forms)
         ]
         return next(reversed(reached or self._needs), None)

@@ -285,6 +285,19 @@ def test_admin_access_needs_the_label_of_a_namespace_that_is_given() -> None:
     assert run.reasons == {"a": ("AdminAccessNotAllowed", "")}
 
 
+def test_who_may_look_at_nothing_is_told_at_which_devices() -> None:
+    look = request("look", "gpu", f'device.attributes["{DRIVER}"].size == 3', adminAccess=True)
+    slices = gpus("n1", attributes={"size": 1})
+
+    run = Run(CLASS, slices, template("m", look), user("a", of="m"), claim("held", GPU))
+
+    assert run.reasons == {"a": ("AllocationFailed", "never")}
+    assert (
+        "no combination of devices for request look (class gpu, 1 wanted, 2 devices seen: 2 not matching"
+        in run.message("a")
+    )
+
+
 def test_what_is_allocated_already_counts_as_taken() -> None:
     held = claim("held", GPU)
     held["status"] = {"allocation": allocation(result("gpu", DRIVER, "n1", "gpu-0"), node="n1")}
