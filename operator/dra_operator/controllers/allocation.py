@@ -48,6 +48,7 @@ from dra_operator.placement import (
     Unplaced,
     Wait,
     rank,
+    signature,
 )
 
 from .commit import CLAIM, POD
@@ -58,7 +59,6 @@ from .patience import Patience
 from .podscheduled import SCHEDULER_ERROR, UNSCHEDULABLE
 from .readiness import PENDING_REASON, READY, State, bound_text, lost_text, stuck_text
 from .rules import POLICY
-from .signature import signature
 from .telling import UNGATED, Telling
 from .turns import ENOUGH, LOOK, STEP, Turns
 from .undo import claims_of, to_take_back

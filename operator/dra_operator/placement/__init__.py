@@ -33,6 +33,7 @@ from .outcomes import (
 from .plan import Placer
 from .rank import rank
 from .room import NodeScore
+from .signature import signature
 from .vocabulary import IN_USE
 
 __all__ = [
@@ -67,6 +68,7 @@ __all__ = [
     "Way",
     "admit",
     "rank",
+    "signature",
     "unknown_gate_text",
     "unknown_gates",
     "unknown_requests",

@@ -27,7 +27,7 @@ class Outcome:
         verdict: `never`, `not now` or `gave up`, where nodes were looked at; else empty.
         message: why it is not placed, and what to do about it.
         by_kube_scheduler: whether all its claims are for kube-scheduler to allocate: the node is one that it could choose.
-        effort: what the search for devices cost.
+        effort: what the search for devices cost; nothing for a pod like one that was not placed, which needs none of its own.
         work: units of work on selectors (`cel.meter`).
     """
 

@@ -43,6 +43,7 @@ from dra_operator.placement import (
     Way,
     admit,
     rank,
+    signature,
 )
 
 from .making import Maker
@@ -86,15 +87,32 @@ class _Simulation:
         )
         self._placer = Placer(self._cluster, default_compiler(), given.features, options)
         self._notes: list[str] = []
+        self._minding: dict[str, None] = {}
+        self._failed: dict[bytes, Unplaced] = {}
+        self._effort = Effort()
 
     def run(self) -> Report:
         self._maker.make()
         pods = sorted(map(self._admitted, self._waiting()), key=rank)
-        outcomes = [outcome for pod in pods if (outcome := self._pod(pod)) is not None]
-        outcomes += self._bare_claims()
-        return Report(tuple(outcomes), (*self._given.notes, *self._notes))
+        outcomes = {pod.key: outcome for pod in pods if (outcome := self._pod(pod)) is not None}
+        self._with_neighbours(outcomes)
+        bare = self._bare_claims()
+        return Report((*outcomes.values(), *bare), (*self._given.notes, *self._notes))
 
     # --- pods
+
+    def _with_neighbours(self, outcomes: dict[str, Outcome]) -> None:
+        """Pods that others kept off by their absence, again, until it helps nobody any more."""
+        while True:
+            before = dict(outcomes)
+            for key in list(self._minding):
+                outcome = self._pod(self._cluster.pods[key])
+                if outcome is not None:
+                    outcomes[key] = outcome
+            if outcomes == before or not any(
+                outcomes[key].is_placed > before[key].is_placed for key in before
+            ):
+                return
 
     def _waiting(self) -> Iterator[Pod]:
         """Pods that may want something, in the order in which they were given."""
@@ -142,6 +160,7 @@ class _Simulation:
 
     def _decide(self, pod: Pod) -> tuple[Ignore | Refuse | Planned, Allocate | None]:
         """What the operator says, and kube-scheduler's side for pods that are none of the operator's."""
+        self._effort = Effort()
         answer = self._placer.classify(pod)
         if isinstance(answer, Release) and answer.to_us:
             return self._decide(self._without_gate(pod))
@@ -149,10 +168,26 @@ class _Simulation:
             claims = tuple(self._claims_of(pod))
             waiting = tuple(claim for claim in claims if not claim.is_allocated)
             work = Allocate(theirs=waiting, allocated=tuple(claim for claim in claims if claim.is_allocated))
-            return self._placer.plan(pod, work), work
+            return self._plan(pod, work), work
         if isinstance(answer, Allocate):
-            return self._placer.plan(pod, answer), answer
+            return self._plan(pod, answer), answer
         return answer, None
+
+    def _plan(self, pod: Pod, work: Allocate) -> Planned:
+        """A plan; for a pod like one that failed, its failure: nothing comes free here."""
+        like = signature(pod, work, by_labels=bool(self._cluster.repelling()))
+        known = self._failed.get(like)
+        if known is not None:
+            return known
+        self._minding.pop(pod.key, None)
+        planned = self._placer.plan(pod, work)
+        self._effort = self._placer.effort
+        if isinstance(planned, Unplaced):
+            if planned.minds_neighbours:
+                self._minding[pod.key] = None
+            elif like:
+                self._failed[like] = planned
+        return planned
 
     def _without_gate(self, pod: Pod) -> Pod:
         raw = self._given.raw(POD)[pod.key]
@@ -234,10 +269,8 @@ class _Simulation:
 
     def _outcome(self, kind: str, about: Pod | ResourceClaim, answer: Any, before: int) -> Outcome:
         metadata = about.metadata
-        was_searched = isinstance(answer, Plan | Unplaced)
-        effort = self._placer.effort if was_searched else Effort()
         work = self._placer.work - before
-        outcome = Outcome(kind, metadata.namespace, metadata.name, effort=effort, work=work)
+        outcome = Outcome(kind, metadata.namespace, metadata.name, effort=self._effort, work=work)
         if isinstance(answer, Plan):
             return replace(outcome, node=answer.node)
         if isinstance(answer, Unplaced):

@@ -298,6 +298,45 @@ def test_who_may_look_at_nothing_is_told_at_which_devices() -> None:
     )
 
 
+def test_pods_that_want_neighbours_are_tried_again_when_these_have_come() -> None:
+    near = {
+        "podAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": "kubernetes.io/hostname"}
+            ]
+        }
+    }
+    database = user("db", of="t")
+    database["metadata"]["labels"] = {"app": "db"}
+    client = user("client", of="t", priority=9, affinity=near)
+    lost = user("lost", of="t", affinity=near, nodeSelector={"kubernetes.io/hostname": "n1"})
+
+    run = Run(
+        CLASS,
+        gpus("n1"),
+        gpus("n2"),
+        node("n1"),
+        node("n2"),
+        template("t", GPU),
+        client,
+        lost,
+        database,
+        score=NodeScore.NAME,
+    )
+
+    assert run.nodes == {"client": "n1", "lost": "", "db": "n1"}
+
+
+def test_pods_like_one_that_failed_need_no_search_of_their_own() -> None:
+    pods = [user(f"p{number}", of="t") for number in range(4)]
+
+    run = Run(CLASS, gpus("n1", 1), template("t", GPU), *pods)
+
+    assert set(run.reasons) == {"p1", "p2", "p3"}
+    assert run.message("p1") == run.message("p2") == run.message("p3")
+    assert [one.effort.steps > 0 for one in run.report.outcomes] == [True, False, False, False]
+
+
 def test_what_is_allocated_already_counts_as_taken() -> None:
     held = claim("held", GPU)
     held["status"] = {"allocation": allocation(result("gpu", DRIVER, "n1", "gpu-0"), node="n1")}

@@ -6,9 +6,8 @@ from typing import Any
 
 from msgspec import structs
 
-from dra_operator.controllers.signature import signature
 from dra_operator.model import Pod, ResourceClaim, from_object
-from dra_operator.placement import Allocate
+from dra_operator.placement import Allocate, signature
 
 
 def pod(name: str, **spec: Any) -> Pod:

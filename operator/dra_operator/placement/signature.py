@@ -1,6 +1,7 @@
 """When two pods are alike for placement: then the failure of one is the failure of the other, until something changes.
 
-A burst of equal pods on a full cluster would otherwise search all nodes once for each. Pure; used by `allocation`.
+A burst of equal pods on a full cluster would otherwise search all nodes once for each. Pure; used by the allocation controller and by
+`simulation`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from dra_operator.model import to_object
 
 if TYPE_CHECKING:
     from dra_operator.model import Pod, Value
-    from dra_operator.placement import Allocate
+
+    from .outcomes import Allocate
 
 
 def signature(pod: Pod, work: Allocate, *, by_labels: bool = False) -> bytes:
