@@ -57,7 +57,7 @@ def allocator(slices: Sequence[Any], max_steps: int | None = None) -> Allocator:
         allocated=AllocatedState(),
         selectors=default_compiler(),
     )
-    return Allocator(inputs, Options(max_steps=max_steps, plain_steps=sys.maxsize))
+    return Allocator(inputs, Options(max_steps=max_steps, patience=sys.maxsize))
 
 
 def steps(slices: Sequence[Any], *requests: Any, solvable: bool) -> int:

@@ -141,6 +141,7 @@ def _fits(asked: Json, capacity: DeviceCapacity, rules: Rules) -> bool:
     wanted = None if requested is None else CapacityRequirements({NAME: requested})
     device = Device("d", capacity={NAME: capacity})
     share = share_of(device, wanted, rules)
-    others = ({NAME: Quantity.parse(asked[name])} for name in ("inUse", "allocating") if name in asked)
+    used = {NAME: Quantity.parse(asked["inUse"])} if "inUse" in asked else {}
+    in_flight = {NAME: Quantity.parse(asked["allocating"]).nano} if "allocating" in asked else {}
     is_allowed = not violates(share.amounts[NAME], capacity.request_policy, rules)
-    return is_allowed and not lack(device, share, *others)
+    return is_allowed and not lack(device, share, used, in_flight)

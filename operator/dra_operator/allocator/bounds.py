@@ -316,8 +316,8 @@ class Bounds:
 
     def _left(self, position: int, name: str) -> int:
         candidate = self._outlook.view.candidates[position]
-        in_flight = self._taking.shares.uses(candidate.id)
-        return self._outlook.judge.left(position, name) - sum(uses[name].nano for uses in in_flight)
+        in_flight = self._taking.shares.uses(candidate.id).get(name, 0)
+        return self._outlook.judge.left(position, name) - in_flight
 
     def _most_of_set(self, mask: int) -> int:
         """How many devices that draw on one counter set can be had at most: the smallest first, counter by counter."""

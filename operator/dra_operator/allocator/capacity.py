@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _MILLI: Final = NANO // 1000
 _INT64_MAX: Final = 2**63 - 1
+NOTHING: Final[Mapping[str, int]] = {}
 _POWERS_AT_ONCE: Final = frozenset({0, 1, 2, 3, 6, 9})
 """Powers of ten by which upstream multiplies in one step, and leaves what has overflown; by others it goes in steps of ten, and gives 0."""
 _LARGEST_POWER: Final = 18
@@ -228,17 +229,20 @@ def _refusal(device: Device, amounts: Mapping[str, Quantity], rules: Rules) -> s
     return ""
 
 
-def lack(device: Device, share: Share, *used: Mapping[str, Quantity]) -> str:
+def lack(
+    device: Device, share: Share, used: Mapping[str, Quantity], in_flight: Mapping[str, int] = NOTHING
+) -> str:
     """The first capacity that there is too little left of, in words; empty if there is enough (alloc Q-1.2).
 
     Args:
         device: with its capacities.
         share: what is to be taken.
-        used: what others take, by capacity, several times over.
+        used: what claims take, by capacity.
+        in_flight: what is taken beside, in units of 10^-9.
     """
     for name, amount in share.amounts.items():
         value = device.capacity[name].value
-        taken = sum(uses[name].nano for uses in used if name in uses)
+        taken = in_flight.get(name, 0) + (used[name].nano if name in used else 0)
         if amount.nano + taken > value.nano:
             left = Quantity(max(value.nano - taken, 0), value.notation)
             return f"{name}: {amount} asked for, {left} of {value} left"
@@ -249,23 +253,30 @@ class InFlight:
     """Shares that one call of the allocator has taken so far, by device (alloc Q-10, Q-11)."""
 
     def __init__(self) -> None:
-        self._shares: dict[DeviceId, list[Share]] = {}
+        self._counts: dict[DeviceId, int] = {}
+        self._sums: dict[DeviceId, dict[str, int]] = {}
 
     def __contains__(self, device_id: DeviceId) -> bool:
         """Whether a share of the device was taken, be it of no capacity at all (alloc K-10)."""
-        return device_id in self._shares
+        return device_id in self._counts
 
-    def uses(self, device_id: DeviceId) -> list[Mapping[str, Quantity]]:
-        """What the shares take, one mapping each."""
-        return [share.amounts for share in self._shares.get(device_id, ())]
+    def uses(self, device_id: DeviceId) -> Mapping[str, int]:
+        """What the shares take together, by capacity, in units of 10^-9."""
+        return self._sums.get(device_id, {})
 
     def add(self, device_id: DeviceId, share: Share) -> None:
         """A share is taken."""
-        self._shares.setdefault(device_id, []).append(share)
+        self._counts[device_id] = self._counts.get(device_id, 0) + 1
+        sums = self._sums.setdefault(device_id, {})
+        for name, amount in share.amounts.items():
+            sums[name] = sums.get(name, 0) + amount.nano
 
-    def remove(self, device_id: DeviceId) -> None:
-        """The share of the device that was taken last is given back."""
-        shares = self._shares[device_id]
-        shares.pop()
-        if not shares:
-            del self._shares[device_id]
+    def remove(self, device_id: DeviceId, share: Share) -> None:
+        """A share is given back."""
+        self._counts[device_id] -= 1
+        if not self._counts[device_id]:
+            del self._counts[device_id], self._sums[device_id]
+            return
+        sums = self._sums[device_id]
+        for name, amount in share.amounts.items():
+            sums[name] -= amount.nano

@@ -69,6 +69,7 @@ class PoolCounters:
             for counter, amount in draws(device.consumes_counters):
                 if counter in self.left:  # else it was valid, and is no longer
                     self.left[counter] -= amount
+        self._drawn: dict[str, Sequence[tuple[Counter, int]]] = {}
         self.is_overdrawn = any(left < 0 for left in self.left.values())
         self._overdrawn = next((counter for counter, left in self.left.items() if left < 0), None)
 
@@ -79,20 +80,28 @@ class PoolCounters:
         """
         if self._overdrawn is not None:
             return Shortage(self._overdrawn, 0, self.left[self._overdrawn])
-        drawn = list(draws(device.consumes_counters))
+        left, drawn = self.left, self._draws_of(device)
         for counter, amount in drawn:
-            self.left[counter] -= amount
-        short = next((counter for counter, _ in drawn if self.left[counter] < 0), None)
-        if short is None:
-            return None
-        self.give_back(device)
-        needed = sum(amount for counter, amount in drawn if counter == short)
-        return Shortage(short, needed, self.left[short])
+            if left[counter] < amount:
+                return Shortage(counter, amount, left[counter])
+        for counter, amount in drawn:
+            left[counter] -= amount
+        return None
 
     def give_back(self, device: Device) -> None:
         """What the device drew is there again."""
-        for counter, amount in draws(device.consumes_counters):
+        for counter, amount in self._draws_of(device):
             self.left[counter] += amount
+
+    def _draws_of(self, device: Device) -> Sequence[tuple[Counter, int]]:
+        """What the device draws, each counter once."""
+        found = self._drawn.get(device.name)
+        if found is None:
+            sums: dict[Counter, int] = {}
+            for counter, amount in draws(device.consumes_counters):
+                sums[counter] = sums.get(counter, 0) + amount
+            found = self._drawn[device.name] = tuple(sums.items())
+        return found
 
 
 class Counters:

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Final
 
 from dra_operator.errors import InvalidCapacity, InvalidClaim
 
-from .capacity import Rules, Share, lack, share_of
+from .capacity import NOTHING, Rules, Share, lack, share_of
 from .matcher import not_selectable
 from .reporter import Rejection, Why
 from .taints import taint_text, untolerated
 from .unbuilt import device_needs, gate_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from dra_operator.model import Device, DeviceId
-    from dra_operator.quantity import Quantity
 
     from .pools import Candidate, View
     from .requests import Wanted
@@ -105,13 +104,13 @@ class Judge:
         lacking = share.refusal or self.lack(position, share)
         return Rejection(Why.CAPACITY, lacking) if lacking else None
 
-    def lack(self, position: int, share: Share, in_flight: Sequence[Mapping[str, Quantity]] = ()) -> str:
+    def lack(self, position: int, share: Share, in_flight: Mapping[str, int] = NOTHING) -> str:
         """What there is too little left of, beside what claims and this call take; empty if nothing."""
         candidate = self._view.candidates[position]
         used = self._inputs.allocated.capacity.get(candidate.id)
         if not used and not in_flight:
             return ""  # `Share.refusal` has told
-        return lack(candidate.device, share, used or {}, *in_flight)
+        return lack(candidate.device, share, used or {}, in_flight)
 
     def left(self, position: int, name: str) -> int:
         """What claims leave of a capacity of the device, in units of 10^-9."""

@@ -119,11 +119,7 @@ class Pruning:
         device_id = self._view.candidates[position].id
         if device_id not in self._taking.shares:
             return None
-        sums: dict[str, int] = {}
-        for uses in self._taking.shares.uses(device_id):
-            for name, amount in uses.items():
-                sums[name] = sums.get(name, 0) + amount.nano
-        return tuple(sorted(sums.items()))
+        return tuple(sorted(self._taking.shares.uses(device_id).items()))
 
     def _state(self, slot: int, place: Place) -> Hashable:
         """All that what follows hangs on; devices that nobody can tell apart count as numbers."""

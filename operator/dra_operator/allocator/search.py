@@ -117,6 +117,7 @@ class Search:
         self._taking = Taking(view, claims, judge, options, in_words=self._listening)
         self._pruning: Pruning | None = None
         self._minds_conflicts = False
+        self._given_back = 0
         self._too_many_in = -1
         self.taken = self._taking.taken
         self.steps = 0
@@ -228,7 +229,7 @@ class Search:
 
     def _pruned(self) -> Pruning | None:
         """What can be left out, once it is worth its cost."""
-        if self._pruning is None and self.steps > self._options.plain_steps:
+        if self._pruning is None and self._given_back > self._options.patience:
             self._pruning = Pruning(
                 self._view, self._claims, self._judge, self._taking, minds_conflicts=self._minds_conflicts
             )
@@ -305,6 +306,7 @@ class Search:
         return refusal is None
 
     def _give_back(self, choice: Devices) -> None:
+        self._given_back += 1
         last = self._taking.give_back(choice.claim)
         if self._listening:
             self._reporter.backtracked(last.wanted.report, last.candidate.id)

@@ -27,8 +27,8 @@ DEFAULT_MAX_STEPS: Final = 500_000
 and comparisons; placement, which runs on the event loop, sets far less. Upstream has no limit of its own and ends by the scheduler's 10 s time-out."""
 
 
-DEFAULT_PLAIN_STEPS: Final = 100
-"""More than upstream's own test table needs for any case; what follows costs as much as some hundred steps."""
+DEFAULT_PATIENCE: Final = 40
+"""Devices given back. Upstream's own test table needs less for nearly all cases; what follows costs as much as some hundred steps."""
 
 
 class SliceSource(Protocol):
@@ -123,7 +123,8 @@ class Options:
         ignored_taints: keys of device taints that do not matter to this allocator: the mark on its own pools.
         max_steps: search steps before `SearchLimitReached`; None for no limit.
         max_looks: the same for looks at a device, of which one step takes as many as there are devices; None for no limit.
-        plain_steps: search steps as upstream takes them, before it is worth the cost to find out what can be left out (docs/decisions/0017-bounded-search.md).
+        patience: devices that the search gives back as upstream's does, before it is worth the cost to find out what can be left out
+            (docs/decisions/0017-bounded-search.md); -1 for at once.
         past_conflicts: whether the search goes on where a constraint refuses a device of mode All, which ends it else (alloc
             S-17). For telling whether there is anything to wait for: with other devices in use it would not meet that conflict.
     """
@@ -134,4 +135,4 @@ class Options:
     max_steps: int | None = DEFAULT_MAX_STEPS
     max_looks: int | None = None
     past_conflicts: bool = False
-    plain_steps: int = DEFAULT_PLAIN_STEPS
+    patience: int = DEFAULT_PATIENCE

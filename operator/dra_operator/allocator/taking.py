@@ -84,7 +84,7 @@ class Taking:
         last = self.taken[claim].pop()
         device_id = last.candidate.id
         if last.share is not None:
-            self.shares.remove(device_id)
+            self.shares.remove(device_id, last.share)
         else:
             claims = self.in_flight[device_id]
             claims.remove(claim)
@@ -107,8 +107,7 @@ class Taking:
     def outrun(self, position: int, share: Share) -> str:
         """The capacity of the device that too little is left of, in words; empty if there is enough (alloc Q-1)."""
         device_id = self._candidates[position].id
-        in_flight = self.shares.uses(device_id) if device_id in self.shares else ()
-        return self._judge.lack(position, share, in_flight)
+        return self._judge.lack(position, share, self.shares.uses(device_id))
 
     def _take(self, claim: int, wanted: Wanted, position: int) -> Rejection | None:
         candidate = self._candidates[position]

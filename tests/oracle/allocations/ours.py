@@ -51,7 +51,7 @@ class Ours:
     def _asked(self, problem: Problem, max_steps: int) -> Json:
         options = options_for(problem, max_steps)
         if self._pruned:
-            options = replace(options, plain_steps=-1)
+            options = replace(options, patience=-1)
         said = ask(problem, self._compiler, options)
         if said.needs:
             return {"outcome": "not built", "error": ", ".join(sorted(said.needs))}

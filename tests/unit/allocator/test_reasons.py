@@ -133,8 +133,8 @@ def test_the_mark_on_our_own_pools_does_not_keep_us_off() -> None:
 
 def test_a_step_limit_says_that_nothing_is_known() -> None:
     world = inputs([gpus(*make.devices(12))])
-    with pytest.raises(SearchLimitReached, match="after 100 search steps"):
-        allocate(world, claim(request("r", count=13)), options=Options(max_steps=100))
+    with pytest.raises(SearchLimitReached, match="after 50 search steps"):
+        allocate(world, claim(request("r", count=13)), options=Options(max_steps=50))
 
 
 def test_looks_at_devices_end_a_search_that_takes_few_steps() -> None:
