@@ -22,6 +22,8 @@ TRUE = [
     "!({[1]: 1} == {[1]: 1})",
     "cel.bind(x, [device.driver], x in {x: 1})",
     "!({optional.none(): 1} == {})",
+    # what is no text is not in a domain of the device, be it such as is no key of other maps
+    '!(dyn(semver("1.0.0")) in $a) && !(dyn(b"a") in $a) && !(dyn(quantity("1")) in dyn($a)) && !(dyn(1) in $a)',
     # each access to a list or map of the device gives a new one, a variable keeps it
     "{$a.numbers: 1, $a.numbers: 2}.size() == 2 && {$a: 1, $a: 2}.size() == 2",
     "{dyn($a.numbers): 1, [$a.numbers][0]: 2}.size() == 2 && !({$a.numbers: 1} == {$a.numbers: 1})",

@@ -12,10 +12,10 @@ from dra_operator.cel.types.values import (
     CIDR,
     IP,
     IP_V4,
+    MAPS,
     URL,
     Computed,
     Crashed,
-    DomainMap,
     Duration,
     NamedFormat,
     Optional,
@@ -73,7 +73,7 @@ def _bytes_of(address: IP) -> int:
     return 4 if address.family == IP_V4 else 16
 
 
-_SIZED: Final = frozenset({str, bytes, tuple, dict, DomainMap})
+_SIZED: Final = frozenset({str, bytes, tuple, *MAPS})
 
 
 def _inner_size(value: Any) -> int:
@@ -88,7 +88,7 @@ def _traversal(value: Any) -> int:
         return int(float(len(value.encode() if kind is str else value)) * TRAVERSAL)
     if kind is tuple:
         return sum(map(_traversal, value))
-    if kind is dict or kind is DomainMap:
+    if kind in MAPS:
         return sum(_traversal(from_key(key)) + _traversal(member) for key, member in value.items())
     return 1
 

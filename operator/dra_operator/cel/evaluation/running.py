@@ -14,14 +14,15 @@ from dra_operator.cel.functions.texts import go_value
 from dra_operator.cel.functions.work import ELEMENTS, converted, read
 from dra_operator.cel.meter import ImpatienceError
 from dra_operator.cel.types.values import (
+    MAPS,
     MISSING,
     NONE,
     TYPE_NAMES,
     URL,
     DeviceInput,
-    DomainMap,
     Empty,
     Entry,
+    NameMap,
     Optional,
     from_key,
     go_name,
@@ -48,7 +49,7 @@ upstream finishes within its limit of 1,000,000 units (alloc L-8) rarely takes m
 CUT: Final = 1024
 """Characters of an error that are kept: its text may hold any value that the expression has built, and each device has its own."""
 
-_SIZED: Final = frozenset({str, bytes, tuple, dict, DomainMap, Optional, URL, Semver, Empty, Entry})
+_SIZED: Final = frozenset({str, bytes, tuple, *MAPS, Optional, URL, Semver, Empty, Entry})
 """Types of values that can be large; work on others is never counted."""
 
 _MAKING: Final = frozenset({"lists.range"})
@@ -131,7 +132,7 @@ def iterable(value: Any) -> Iterable[Any]:
     """The elements of a list, the keys of a map."""
     if isinstance(value, tuple):
         return value
-    if isinstance(value, dict | DomainMap):
+    if isinstance(value, dict):
         return [from_key(key) for key in value]
     raise CelRuntimeError(f"got '{go_name(value)}', expected iterable type")
 
@@ -140,7 +141,7 @@ def iterable_pairs(value: Any) -> Iterable[tuple[Any, Any]]:
     """Indices and elements, or keys and values."""
     if isinstance(value, tuple):
         return enumerate(value)
-    if isinstance(value, dict | DomainMap):
+    if isinstance(value, dict):
         return [(from_key(key), member) for key, member in value.items()]
     raise CelRuntimeError(f"unsupported comprehension range type: {go_name(value)}")
 
@@ -155,10 +156,10 @@ def truth(value: Any) -> bool:
 def anew(frame: Frame, value: Any) -> Any:
     """A list or map that has just been found, as a key: upstream makes a new one of what a device has at each access, and such keys are equal to themselves alone."""
     kind = type(value)
-    if not value or (kind is not tuple and kind is not dict):
+    if not value or (kind is not tuple and kind is not dict and kind is not NameMap):
         return value
     frame.spend(len(value) // ELEMENTS)
-    return (*value,) if kind is tuple else dict(value)
+    return (*value,) if kind is tuple else kind(value)
 
 
 def insert(entries: dict[Any, Any], shown: Any, value: Any) -> None:

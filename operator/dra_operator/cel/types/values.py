@@ -170,6 +170,12 @@ class DomainMap(dict[str, dict[str, Any]]):
         return NO_ENTRIES
 
 
+class NameMap(dict[str, Any]):
+    """What a device has in a domain: a map of texts to upstream, in which nothing else is, be it such as cannot be a key of other maps."""
+
+    __slots__ = ()
+
+
 NO_ENTRIES: Final[dict[str, Any]] = {}
 """What unknown domains are: one and the same map, as upstream has it; nobody changes it."""
 
@@ -217,7 +223,7 @@ class DeviceInput:
         if found is None:
             found = DomainMap()
             for (domain, name), value in flat.items():
-                found.setdefault(domain, {})[name] = value
+                found.setdefault(domain, NameMap())[name] = value
             self._maps[which] = found
         return found
 
@@ -305,6 +311,7 @@ TYPE_NAMES: Final[dict[type, str]] = {
     tuple: "list",
     dict: "map",
     DomainMap: "map",
+    NameMap: "map",
     Optional: "optional_type",
     TypeName: "type",
     Duration: "google.protobuf.Duration",
@@ -320,6 +327,9 @@ TYPE_NAMES: Final[dict[type, str]] = {
     Semver: "kubernetes.Semver",
 }
 """Python type of a value → name of its CEL type."""
+
+MAPS: Final = frozenset({dict, DomainMap, NameMap})
+"""Python types of maps."""
 
 _NUMBERS: Final = frozenset({int, UInt, float})
 _RECORDS: Final = frozenset({Empty, Entry})
@@ -406,7 +416,7 @@ def find(entries: dict[Any, Any], key: Any) -> Any:
     Raises:
         Crashed: the value cannot be a key.
     """
-    if entries and not (isinstance(entries, DomainMap) and type(key) is not str):
+    if entries and not (isinstance(entries, DomainMap | NameMap) and type(key) is not str):
         for candidate in _candidates(key):
             if candidate in entries:
                 return entries[candidate]
@@ -448,7 +458,7 @@ def equal(left: Any, right: Any) -> bool:
         return _strictly_equal(left, right)
     if kind is tuple:
         return other is tuple and len(left) == len(right) and all(map(_equal_members, left, right))
-    if kind in {dict, DomainMap}:
+    if kind in MAPS:
         return (
             isinstance(right, dict)
             and len(left) == len(right)
