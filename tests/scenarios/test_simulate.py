@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from dra_operator.cli import main
 from dra_operator.cli.main import NODE_SCORES
 from dra_operator.kube.api import MERGE, Api
+from dra_operator.kube.listing import PAGE
 from dra_operator.model.marks import MARK
 from dra_operator.placement import NodeScore
 from dra_operator.settings import Settings
@@ -109,14 +110,16 @@ def test_pods_of_deployments_and_of_kinds_that_nobody_knows_count() -> None:
     spec = user("p")["spec"]
     kind = {"apiVersion": "x.test/v1", "kind": "Trainer", "metadata": {"name": "w", "namespace": "default"}}
     trainer = {**kind, "spec": {"replicas": 2, "template": {"spec": spec}}}
-    monitor = {**kind, "apiVersion": "apps/v1", "kind": "DaemonSet", "spec": {"template": {"spec": spec}}}
+    look = template("look", request("all", "gpu", allocationMode="All", adminAccess=True))
+    watching = user("p", of="look")["spec"]
+    monitor = {**kind, "apiVersion": "apps/v1", "kind": "DaemonSet", "spec": {"template": {"spec": watching}}}
 
-    shown = run("-f", "-", stdin=text(CLASS, SLICE, template("t", GPU), trainer, monitor))
+    shown = run("-f", "-", stdin=text(CLASS, SLICE, look, template("t", GPU), trainer, monitor))
 
     assert shown.exit_code == 0
-    assert [line.split()[1] for line in squeezed(shown.stdout)[1:]] == ["w-0", "w-1"]
+    assert [line.split()[1] for line in squeezed(shown.stdout)[1:]] == ["w-0", "w-1", "w-n1"]
     assert "Trainer default/w counts as 2 pod(s) of its template: w-0, w-1" in shown.stderr
-    assert "DaemonSet default/w is left out" in shown.stderr
+    assert "DaemonSet default/w counts as 1 pod(s), one a node that it fits: w-n1" in shown.stderr
 
 
 def test_shares_and_who_only_looks_are_told_in_the_table() -> None:
@@ -371,6 +374,19 @@ async def test_what_it_says_of_a_cluster_is_whole(kubeconfig: Path) -> None:
     claims = [one for one in json.loads(shown.stdout)["items"] if one["kind"] == "ResourceClaim"]
     assert [one["metadata"]["annotations"][MARK] for one in claims] == ["generated"]
     assert all("managedFields" not in one["metadata"] for one in claims)
+
+
+async def test_a_large_cluster_is_read_page_by_page(server: FakeApi, kubeconfig: Path) -> None:
+    for number in range(PAGE):
+        server.create(claim(f"many-{number}", GPU))
+
+    shown = await live(f"--kubeconfig={kubeconfig}", "--output=json")
+
+    assert shown.exit_code == 3
+    claims = [one for one in json.loads(shown.stdout)["items"] if one["kind"] == "ResourceClaim"]
+    assert len(claims) == PAGE + 1
+    lists = [call for call, _ in server.calls if (call.verb, call.plural) == ("list", "resourceclaims")]
+    assert len(lists) == 2
 
 
 async def test_who_may_not_list_what_counts_is_told_so(server: FakeApi, tmp_path: Path) -> None:

@@ -83,10 +83,10 @@ class Input:
         paths = [path for path, _ in pod_specs(item.raw)]
         if not paths:
             return
-        name = f"{item.kind} {'/'.join(filter(None, (item.namespace, item.name)))}"
-        if item.kind == "DaemonSet":
-            self.notes.append(f"{name} is left out: it has a pod on each node that fits; give those pods")
+        if item.kind == "DaemonSet" and paths == [("spec", "template", "spec")]:
+            self.given.take_daemons(item.raw)
             return
+        name = f"{item.kind} {'/'.join(filter(None, (item.namespace, item.name)))}"
         pods = pods_of(item.raw, paths)
         for pod in pods:
             self.given.take(pod)

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 from dra_operator.cluster import Cluster, Unreadable
 from dra_operator.errors import InvalidObject
 from dra_operator.features import DEFAULT_1_37
-from dra_operator.model import KINDS, from_object, held_allocation
+from dra_operator.model import KINDS, Node, ObjectMeta, from_object, held_allocation
 from dra_operator.model.decode import without_nulls
 from dra_operator.validation.claims import default_claim_spec
 from dra_operator.words import listed
 
-from .nodes import complete, derived
+from .nodes import complete, derived, labelled
+from .workloads import daemons_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,7 +70,7 @@ _SYSTEM_PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-n
 """Priority classes that every cluster has."""
 
 NAMED: Final = 4
-"""Nodes that a note names. Arbitrary."""
+"""Objects that a note names. Arbitrary."""
 
 KEPT: Final = ("uid", "creationTimestamp", "resourceVersion")
 """Members of the metadata of an object that outlive its being applied anew."""
@@ -97,6 +98,9 @@ class Given:
         self._namespace = namespace
         self._raw: dict[str, dict[str, Obj]] = {kind: {} for kind in GROUPS}
         self._unreadable: list[Unreadable] = []
+        self._twice: dict[str, None] = {}
+        self._daemons: dict[str, Obj] = {}
+        self._derived: frozenset[str] = frozenset()
 
     def take(self, raw: Mapping[str, Any]) -> bool:
         """Take an object in. What it leaves out is filled in in a copy.
@@ -117,9 +121,21 @@ class Given:
         known = self._raw[kind].pop(key, None)
         if known is not None:
             _apply(obj, known)
+            self._twice[f"{kind} {key}"] = None
         metadata.setdefault("uid", made_up_uid(kind, metadata.get("namespace", ""), metadata["name"]))
         self._raw[kind][key] = obj
         return True
+
+    def take_daemons(self, raw: Mapping[str, Any]) -> None:
+        """Take a DaemonSet in: it has a pod on each node that it fits, which are known once all is taken in.
+
+        Raises:
+            InvalidObject: its template is no pod.
+        """
+        obj = without_nulls(copy.deepcopy(dict(raw)))
+        self._named("Pod", obj)
+        daemons_of(obj, [Node(ObjectMeta(name="any"))])
+        self._daemons[_key(obj)] = obj
 
     def name_uids(self, obj: Obj) -> None:
         """Fill in the uids of owners and consumers that an object names without, as in dumps that were tidied up. In place."""
@@ -152,6 +168,12 @@ class Given:
     def cluster(self) -> Cluster:
         """The model of the cluster, with what is left out filled in. To be called once all is taken in."""
         self.notes = []
+        if self._twice:
+            self.notes.append(
+                f"Given more than once, and taken as given last: {listed(list(self._twice), NAMED)}"
+            )
+        self._add_nodes()
+        self._add_daemons()
         for pod in self._raw["Pod"].values():
             self._complete_pod(pod)
         self._complete_nodes()
@@ -206,26 +228,39 @@ class Given:
             (int(found.get("value", 0)) for found in classes.values() if found.get("globalDefault")), 0
         )
 
-    def _complete_nodes(self) -> None:
-        nodes, pods = self._raw["Node"], self._raw["Pod"].values()
-        slices = self._raw["ResourceSlice"].values()
+    def _add_nodes(self) -> None:
+        """Those that slices name, where none is given; where some are, the others are told."""
+        nodes = self._raw["Node"]
+        named = {node["metadata"]["name"]: node for node in derived(self._raw["ResourceSlice"].values())}
         if not nodes:
-            found = derived(slices)
-            for node in found:
-                nodes[node["metadata"]["name"]] = node
+            nodes.update(named)
+            self._derived = frozenset(nodes)
             self.notes.append(_derived_note(list(nodes)))
-            complete(nodes.values(), pods)
-            return
-        open_nodes = complete(nodes.values(), pods)
-        if open_nodes:
-            self.notes.append(
-                f"Without a status, and taken as ready and with room for any pod: Node {listed(open_nodes, NAMED)}"
+        elif strange := sorted(named.keys() - nodes.keys()):
+            text = f"Nodes that slices name and nobody gave: {listed(strange, NAMED)}: their devices go to no pod"
+            self.notes.append(text)
+
+    def _add_daemons(self) -> None:
+        """The pods of DaemonSets."""
+        nodes = [from_object(Node, _unversioned(labelled(raw))) for raw in self._raw["Node"].values()]
+        for key, raw in self._daemons.items():
+            pods = daemons_of(raw, nodes)
+            for pod in pods:
+                self.take(pod)
+            names = [str(pod["metadata"]["name"]) for pod in pods]
+            shown = f": {listed(names, NAMED)}" if names else ""
+            self.notes.append(f"DaemonSet {key} counts as {len(pods)} pod(s), one a node that it fits{shown}")
+        self._daemons = {}
+
+    def _complete_nodes(self) -> None:
+        """What kubelets report."""
+        generous = complete(self._raw["Node"].values(), self._raw["Pod"].values())
+        told = [name for name in generous if name not in self._derived]
+        if told:
+            text = (
+                f"Without a status, and taken as ready and with room for any pod: Node {listed(told, NAMED)}"
             )
-        strange = sorted({node["metadata"]["name"] for node in derived(slices)} - nodes.keys())
-        if strange:
-            self.notes.append(
-                f"Nodes that slices name and nobody gave: {listed(strange, NAMED)}: their devices go to no pod"
-            )
+            self.notes.append(text)
 
 
 def _derived_note(names: list[str]) -> str:

@@ -28,6 +28,15 @@ def _names(spec: Obj) -> Iterator[object]:
             yield holder["nodeName"]
 
 
+def labelled(node: Obj) -> Obj:
+    """The same with the label that each kubelet sets."""
+    metadata = node["metadata"]
+    return {
+        **node,
+        "metadata": {**metadata, "labels": {HOSTNAME: metadata["name"], **metadata.get("labels", {})}},
+    }
+
+
 def complete(nodes: Iterable[Obj], pods: Iterable[Obj]) -> list[str]:
     """Fill in what kubelets report, in place.
 
@@ -41,8 +50,7 @@ def complete(nodes: Iterable[Obj], pods: Iterable[Obj]) -> list[str]:
     generous = []
     for node in nodes:
         name = node["metadata"]["name"]
-        labels = node["metadata"].setdefault("labels", {})
-        labels.setdefault(HOSTNAME, name)
+        node["metadata"] = labelled(node)["metadata"]
         status = node.setdefault("status", {})
         if not status.get("conditions"):
             status["conditions"] = [{"type": "Ready", "status": "True"}]

@@ -5,8 +5,14 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, Final
 
+from dra_operator.errors import InvalidObject
+from dra_operator.model import Pod, from_object
+from dra_operator.placement.nodes import blocking_taint, matches_affinity
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from dra_operator.model import Node
 
     Obj = dict[str, Any]
     Path = tuple[str | int, ...]
@@ -38,9 +44,62 @@ def pods_of(raw: Mapping[str, Any], paths: Sequence[Path]) -> list[Obj]:
     ]
 
 
+DAEMON_TOLERATIONS: Final = tuple(
+    {"key": f"node.kubernetes.io/{name}", "operator": "Exists", "effect": effect}
+    for name, effect in (
+        ("not-ready", "NoExecute"),
+        ("unreachable", "NoExecute"),
+        ("disk-pressure", "NoSchedule"),
+        ("memory-pressure", "NoSchedule"),
+        ("pid-pressure", "NoSchedule"),
+        ("unschedulable", "NoSchedule"),
+    )
+)
+"""What the DaemonSet controller has its pods tolerate."""
+
+
+USUAL: Final = ("spec", "template", "spec")
+"""Where the spec of pods is in the objects of Kubernetes itself."""
+
+
+def daemons_of(raw: Mapping[str, Any], nodes: Iterable[Node]) -> list[Obj]:
+    """The pods of a DaemonSet: one for each node that its template does not keep it off, pinned there, named after both.
+
+    Raises:
+        InvalidObject: the template is no pod.
+    """
+    template, _ = _template(raw, USUAL)
+    metadata = raw.get("metadata") or {}
+    found = []
+    for node in nodes:
+        pod = _pod(template, f"{metadata.get('name', '')}-{node.name}", metadata.get("namespace"))
+        spec = pod["spec"]
+        spec["tolerations"] = [*(spec.get("tolerations") or ()), *map(dict, DAEMON_TOLERATIONS)]
+        value = _decoded(pod)
+        if matches_affinity(value, node) and blocking_taint(value, node) is None:
+            spec["affinity"] = _only_on(spec.get("affinity") or {}, node.name)
+            found.append(pod)
+    return found
+
+
+def _decoded(pod: Obj) -> Pod:
+    try:
+        return from_object(Pod, pod)
+    except InvalidObject as error:
+        path = error.path.removeprefix("spec")
+        raise InvalidObject(error.ref, f"spec.template.spec{path}", error.message) from error
+
+
+def _only_on(affinity: Obj, name: str) -> Obj:
+    """The node in the place of what the template requires of nodes, which it meets."""
+    terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]}]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    return {**affinity, "nodeAffinity": {**(affinity.get("nodeAffinity") or {}), **required}}
+
+
 def _is_deep(path: Path) -> bool:
     """Whether the template is one of several that the kind may have, as of an MPIJob's workers."""
-    return path[:3] != ("spec", "template", "spec")
+    return path[:3] != USUAL
 
 
 def _infix(path: Path) -> str:

@@ -74,8 +74,11 @@ def test_a_later_object_stands_for_an_earlier_one_and_keeps_who_it_is_and_its_st
     applied = claim("c")
     applied["metadata"]["labels"] = {"a": "b"}
 
-    (kept,) = given(live, applied).raw("ResourceClaim").values()
+    found = given(live, applied)
+    (kept,) = found.raw("ResourceClaim").values()
+    found.cluster()
 
+    assert "Given more than once, and taken as given last: ResourceClaim default/c" in found.notes
     assert kept["metadata"] | {"labels": {}} == live["metadata"] | {"labels": {}}
     assert kept["metadata"]["labels"] == {"a": "b"}
     assert kept["status"] == {"reservedFor": []}
@@ -247,3 +250,39 @@ def test_a_figure_that_is_too_large_takes_no_memory() -> None:
     raw = {"metadata": {"name": "w"}, "spec": {"replicas": 10**9, "template": {"spec": CLAIMING}}}
 
     assert len(pods_of(raw, [("spec", "template", "spec")])) == 1000
+
+
+def test_a_daemon_set_has_a_pod_on_each_node_that_it_fits_and_each_goes_there() -> None:
+    taints = [{"key": "gpu", "effect": "NoSchedule"}]
+    cordoned = node("n3", labels={"zone": "a"})
+    cordoned["spec"]["unschedulable"] = True
+    cordoned["spec"]["taints"] = [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}]
+    nodes = [
+        node("n1", labels={"zone": "a"}),
+        node("n2", labels={"zone": "b"}),
+        node("n4", labels={"zone": "a"}, taints=taints),
+    ]
+    spec = {**CLAIMING, "nodeSelector": {"zone": "a"}}
+    found = given(*nodes, cordoned)
+    raw = {"metadata": {"name": "w", "namespace": "team"}, "spec": {"template": {"spec": spec}}}
+
+    found.take_daemons(raw)
+    pods = found.cluster().pods
+
+    assert list(pods) == ["team/w-n1", "team/w-n3"]
+    affinity = pods["team/w-n1"].spec.affinity
+    assert affinity is not None
+    assert affinity.node_affinity is not None
+    required = affinity.node_affinity.required_during_scheduling_ignored_during_execution
+    assert required is not None
+    assert required.node_selector_terms[0].match_fields[0].values == ("n1",)
+    assert [note for note in found.notes if note.startswith("DaemonSet team/w counts as 2 pod(s)")]
+
+
+def test_a_daemon_set_that_makes_no_pods_is_told_with_its_path() -> None:
+    raw = {"metadata": {"name": "w"}, "spec": {"template": {"spec": {**CLAIMING, "priority": "high"}}}}
+
+    with pytest.raises(InvalidObject) as caught:
+        Given().take_daemons(raw)
+
+    assert caught.value.path == "spec.template.spec.priority"
