@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -134,14 +135,48 @@ def test_what_is_given_obeys_all_rules_and_inputs_stay_as_they_were() -> None:
 
 @pytest.mark.parametrize("topic", sorted(name for name, topic in TOPICS.items() if topic.gates))
 def test_objects_that_use_what_is_off_meet_errors_that_are_told(topic: str) -> None:
-    """No crash: gates may go off while claims and devices use what they are for."""
-    for number in range(60):
-        raw = problem(SEED, number, frozenset({topic, "taken"}))
+    """No crash, pruned or not: gates may go off while claims and devices use what they are for."""
+    for number in range(120):
+        raw = problem(SEED, number, frozenset({topic, "taken", "broken"} if number % 2 else {topic, "taken"}))
         off = {**raw["features"], **dict.fromkeys(TOPICS[topic].gates, False)}
-        for options in (AS_SHIPPED, options_for(decode_problem(raw))):
+        for options in (AS_SHIPPED, options_for(decode_problem(raw)), replace(AS_SHIPPED, patience=-1)):
             assert answer({**raw, "features": off}, options)["outcome"] in {"results", "none", "error"}, raw[
                 "id"
             ]
+
+
+def test_a_pruned_search_minds_no_counters_while_partitions_are_off() -> None:
+    """Such a device can be taken by nobody, and yet a selector that fails on it keeps it in view."""
+    raw = next(
+        each
+        for each in (problem(SEED, number, frozenset({"config"})) for number in range(100))
+        if "nodes" not in each and answer(each)["outcome"] == "results"
+    )
+    requests = [
+        {
+            "name": name,
+            "exactly": {
+                "deviceClassName": raw["classes"][0]["metadata"]["name"],
+                "count": 1,
+                "allocationMode": "ExactCount",
+                **more,
+            },
+        }
+        for name, more in (
+            ("r0", {}),
+            ("r1", {"selectors": [{"cel": {"expression": "device.attributes['x'].gone"}}]}),
+        )
+    ]
+    raw["claims"] = [{"metadata": {"name": "c"}, "spec": {"devices": {"requests": requests}}}]
+    raw["features"]["PartitionableDevices"] = False
+    for each in raw["slices"]:
+        for device in each["spec"].get("devices", ()):
+            device["consumesCounters"] = [{"counterSet": "gone", "counters": {"c": {"value": "1"}}}]
+            device.pop("allowMultipleAllocations", None)
+
+    said = {answer(raw, replace(AS_SHIPPED, patience=patience))["outcome"] for patience in (-1, 9)}
+
+    assert len(said) == 1
 
 
 def test_devices_are_given_if_there_is_any_way_to_do_so() -> None:

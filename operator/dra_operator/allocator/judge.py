@@ -137,6 +137,11 @@ class Judge:
         return None
 
     @property
+    def minds_counters(self) -> bool:
+        """Whether there are counters: without their gate no device that draws on one is taken (alloc S-15.2)."""
+        return self._inputs.features.partitionable_devices
+
+    @property
     def minds_groups(self) -> bool:
         """Whether compatibility groups are looked at."""
         return self._inputs.features.compatibility_groups

@@ -106,7 +106,9 @@ class Outlook:
         self.drawing = sum(
             1 << position
             for position, candidate in enumerate(view.candidates)
-            if candidate.device.consumes_counters and not self.shareable >> position & 1
+            if judge.minds_counters
+            and candidate.device.consumes_counters
+            and not self.shareable >> position & 1
         )
         self.kind_of = [-1] * len(view.candidates)
         self.kinds: list[int] = []

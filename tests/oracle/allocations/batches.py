@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dra_operator.cel import default_compiler
 from tests.properties.problems import problem
 
-from .differences import Difference, compare
+from .differences import Difference, compare, is_late
 from .ours import MAX_STEPS, Ours
 from .proofs import AS_UPSTREAM, broken_rules, has_solution, is_by_the_rules
 
@@ -76,6 +76,7 @@ def judge(upstream: Upstream, problems: Sequence[Json]) -> Found:
         found.counts["our steps, pruned at once"] += less.get("allocateOneInvocations", 0) * (
             their["outcome"] != "timeout"
         )
+        found.counts["late"] += is_late(their) and _steps(less) > _steps(their)
         difference = (
             compare(asked, their, our)
             or _broken(asked, their, our, compiler)
@@ -86,6 +87,10 @@ def judge(upstream: Upstream, problems: Sequence[Json]) -> Found:
         if difference is not None:
             _note(found, difference)
     return found
+
+
+def _steps(answer: Json) -> int:
+    return int(answer.get("allocateOneInvocations") or 0)
 
 
 def _pruned(asked: Json, theirs: Json, ours: Json, less: Json) -> Difference | None:
@@ -108,7 +113,8 @@ def _tried(
     """Compare with what trying everything gives: our answer if upstream has none, else upstream's, so that the checkers are checked."""
     gave_up = theirs["outcome"] == "timeout"
     said = ours if gave_up else theirs
-    is_answer = said["outcome"] in {"results", "none"} or (said["outcome"] == "error" and said.get("perNode"))
+    is_for_all = said.get("perNode") and "nodes" not in asked  # on the nodes after it there may be a solution
+    is_answer = said["outcome"] in {"results", "none"} or (said["outcome"] == "error" and is_for_all)
     if not is_answer or not is_by_the_rules(asked):
         counts["gave up"] += gave_up
         return None

@@ -104,7 +104,7 @@ def _tally(counts: Counter[str], seconds: float) -> Iterator[str]:
         if counts[f"difference {kind}"]:
             yield f"{counts[f'difference {kind}']:8} {kind}: {words}"
     yield (
-        f"search steps: ours {counts['our steps']}, {counts['our steps, pruned at once']} if pruned at once, upstream's {counts[STEPS]}"
+        f"search steps: ours {counts['our steps']}, {counts['our steps, pruned at once']} if pruned at once, upstream's {counts[STEPS]}; more of them, pruned at once, to an error of mode All: {counts['late']} times"
     )
     yield f"{counts['tried']} problems were also solved by trying everything; upstream gave up on {counts['gave up']} for which there was too much to try"
     yield (

@@ -119,8 +119,9 @@ def devices(answer: Json) -> list[tuple[str, ...]]:
 
 
 def _takes_more_steps(theirs: Json, ours: Json) -> bool:
-    """Whether our search took more steps than upstream's to the same outcome."""
+    """Whether our search took more steps than upstream's to the same outcome; errors in the middle of a search are counted apart."""
     return bool(
         theirs["outcome"] == ours["outcome"]
+        and not is_late(theirs)
         and ours["allocateOneInvocations"] > theirs["allocateOneInvocations"]
     )
