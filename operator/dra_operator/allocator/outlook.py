@@ -60,8 +60,6 @@ class Outlook:
         view: pools and candidates of the node.
         claims: validated.
         judge: what does not change.
-        minds_conflicts: whether nothing may be concluded either beyond a request for all devices that a constraint may refuse one of, which ends a search
-            (alloc S-17).
 
     Attributes:
         slots: all requests.
@@ -79,9 +77,7 @@ class Outlook:
         WorkLimitReached: the decision may do no more work on selectors.
     """
 
-    def __init__(
-        self, view: View, claims: Sequence[ClaimRequests], judge: Judge, *, minds_conflicts: bool
-    ) -> None:
+    def __init__(self, view: View, claims: Sequence[ClaimRequests], judge: Judge) -> None:
         self.view = view
         self.judge = judge
         self.slots = [
@@ -92,11 +88,12 @@ class Outlook:
             for index in range(len(claim.requests)):
                 self.at[number, index] = len(self.at)
         self.chances = {wanted: self._chances(wanted) for wanted in self._all_wanted()}
-        ends = (self._is_broken(slot) or (minds_conflicts and _may_conflict(slot)) for slot in self.slots)
-        self.horizon = next((at for at, is_end in enumerate(ends) if is_end), len(self.slots))
-        self.last_conflict = max(
-            (at for at, slot in enumerate(self.slots) if _may_conflict(slot)), default=-1
+        conflicts = [at for at, slot in enumerate(self.slots) if _may_conflict(slot)]
+        self.last_conflict = max(conflicts, default=-1)
+        self._error = next(
+            (at for at, slot in enumerate(self.slots) if self._is_broken(slot)), len(self.slots)
         )
+        self.horizon = min([self._error, *conflicts])
         self.exceeding = frozenset(slot.claim for slot in self.slots if self._may_exceed(slot))
         self.shareable = sum(
             1 << position
@@ -113,6 +110,10 @@ class Outlook:
         self.kind_of = [-1] * len(view.candidates)
         self.kinds: list[int] = []
         self._sort()
+
+    def look_past_conflicts(self) -> None:
+        """Conclude something also beyond requests for all devices that a constraint may refuse one of, which ends a search (alloc S-17)."""
+        self.horizon = self._error
 
     def _all_wanted(self) -> Iterator[Wanted]:
         return (wanted for slot in self.slots for wanted in slot.request.alternatives)

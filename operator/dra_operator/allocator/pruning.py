@@ -42,7 +42,6 @@ class Pruning:
         claims: validated.
         judge: what does not change.
         taking: what was taken.
-        minds_conflicts: as of `Outlook`.
 
     Attributes:
         outlook: what requests can ever get.
@@ -58,14 +57,13 @@ class Pruning:
         claims: Sequence[ClaimRequests],
         judge: Judge,
         taking: Taking,
-        *,
-        minds_conflicts: bool,
     ) -> None:
         self._view = view
         self._taking = taking
-        self.outlook = Outlook(view, claims, judge, minds_conflicts=minds_conflicts)
+        self.outlook = Outlook(view, claims, judge)
         self._bounds = Bounds(self.outlook, taking)
         self._failed: set[Hashable] = set()
+        self._looks_past = False
         self.left_out_conflicts = False
         self._coming = self._kinds_by_slot()
         self._has_admin = any(wanted.is_admin for wanted in self.outlook.chances)
@@ -85,11 +83,16 @@ class Pruning:
             found.append([mask for mask in self.outlook.kinds if mask & usable])
         return found[::-1]
 
+    def look_past_conflicts(self) -> None:
+        """See `Outlook`."""
+        self._looks_past = True
+        self.outlook.look_past_conflicts()
+
     def enter(self, place: Place) -> Hashable:
         """A name for the state that the search is in, for `failed`; None if it cannot succeed from there."""
         slot = self.outlook.at[place.claim, place.request]
         state = self._entered(slot, place)
-        if state is None and slot <= self.outlook.last_conflict:
+        if state is None and self._looks_past and slot <= self.outlook.last_conflict:
             self.left_out_conflicts = True
         return state
 

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from .state import Options
 
 
+FEW: Final = 1_000
+"""Steps."""
+
 _TAKEN: Final = Rejection(Why.TAKEN)
 _NOTHING: Final = Share({})
 
@@ -116,7 +119,7 @@ class Search:
         self._stack: list[Alternatives | Devices] = []
         self._taking = Taking(view, claims, judge, options, in_words=self._listening)
         self._pruning: Pruning | None = None
-        self._minds_conflicts = False
+        self._is_second = False
         self._given_back = 0
         self._too_many_in = -1
         self.taken = self._taking.taken
@@ -147,8 +150,8 @@ class Search:
 
     def _may_have_missed_a_conflict(self) -> bool:
         """Without a solution, it is all the same whether mode All meets a constraint or there is nothing at all; with one it is not."""
-        is_lenient = not (self._minds_conflicts or self._options.past_conflicts)
-        return self._pruning is not None and self._pruning.left_out_conflicts and is_lenient
+        is_open = not self._is_second and not self._options.past_conflicts
+        return is_open and self._pruning is not None and self._pruning.left_out_conflicts
 
     def _start_over(self) -> None:
         """What was done for a try is work beside the search's steps."""
@@ -159,7 +162,7 @@ class Search:
         self._looks += self.steps + self._pruning.looks
         self.steps = 0
         self._stack.clear()
-        self._pruning, self._minds_conflicts, self._too_many_in = None, True, -1
+        self._pruning, self._is_second, self._too_many_in = None, True, -1
 
     def _run(self) -> bool:
         at: Step | Outcome = Step(0, 0)
@@ -230,11 +233,13 @@ class Search:
     def _pruned(self) -> Pruning | None:
         """What can be left out, once it is worth its cost."""
         if self._pruning is None and self._given_back > self._options.patience:
-            self._pruning = Pruning(
-                self._view, self._claims, self._judge, self._taking, minds_conflicts=self._minds_conflicts
-            )
+            self._pruning = Pruning(self._view, self._claims, self._judge, self._taking)
             if self._listening:
                 self._tell_all(self._pruning)
+        # Within few steps upstream may well come to a conflict, which ends its search sooner than anything that is left out.
+        may_look_past = not self._is_second and (self._options.past_conflicts or self.steps > FEW)
+        if self._pruning is not None and may_look_past:
+            self._pruning.look_past_conflicts()
         return self._pruning
 
     def _tell_all(self, pruning: Pruning) -> None:
