@@ -13,9 +13,17 @@ from .neighbours import (
     required_affinity,
     required_anti_affinity,
 )
+from .nodeallocatable import with_statuses
 from .ownership import rules_changed
 from .podgroups import group_claim_keys
-from .requests import pod_requests
+from .requests import (
+    HUGE_PAGES,
+    container_limits,
+    container_requests,
+    is_pod_level,
+    pod_requests,
+    taken_by_devices_of,
+)
 from .reservation import (
     allocation_status,
     bind_to,
@@ -49,6 +57,7 @@ from .store import Change
 from .usage import HostPort, NodeUsage, pinned_node, pod_ports
 
 __all__ = [
+    "HUGE_PAGES",
     "NOTHING",
     "AffinityTerm",
     "Change",
@@ -71,6 +80,8 @@ __all__ = [
     "claim_body",
     "claim_keys",
     "claim_name",
+    "container_limits",
+    "container_requests",
     "freed_devices",
     "generate_name",
     "group_claim_keys",
@@ -81,6 +92,7 @@ __all__ = [
     "is_generated",
     "is_group",
     "is_pod",
+    "is_pod_level",
     "is_reserved",
     "name_problem",
     "owned_claim",
@@ -98,9 +110,11 @@ __all__ = [
     "selector_of",
     "shared_with_group",
     "status_entries",
+    "taken_by_devices_of",
     "template_keys",
     "used_devices",
     "volume_claim_keys",
     "volume_claim_name",
     "with_labels",
+    "with_statuses",
 ]

@@ -8,8 +8,9 @@ taking an object in depends on that object, not on the size of the cluster. It m
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from dra_operator.errors import InvalidCapacity
 from dra_operator.features import DEFAULT_1_37, Features
 from dra_operator.model import (
     KINDS,
@@ -17,6 +18,7 @@ from dra_operator.model import (
     CSIDriver,
     CSINode,
     DeviceClass,
+    DeviceId,
     DeviceTaintRule,
     Namespace,
     Node,
@@ -33,12 +35,13 @@ from dra_operator.model import (
 from .claims import Holdings, Unreadable
 from .joining import Joining
 from .neighbours import Neighbours
+from .nodeallocatable import Held, claim_statuses, is_mapped, with_statuses
 from .ownership import Ownership
 from .podgroups import PodGroupIndex
 from .pods import PodIndex
 from .reservation import is_reserved
-from .resolution import PodClaim, group_key, resolve
-from .slices import SliceIndex
+from .resolution import PodClaim, Resolution, group_key, resolve
+from .slices import SliceIndex, taking_of_nodes
 from .storage import StorageIndex
 from .store import Change, Store
 from .usage import NodeUsage, UsageIndex, one_node, pinned_node
@@ -47,10 +50,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from dra_operator.allocator import AllocatedState
-    from dra_operator.model import AllocationResult, DeviceId, PoolId, Value
+    from dra_operator.model import (
+        AllocationResult,
+        Device,
+        NodeAllocatableResourceClaimStatus,
+        PoolId,
+        Value,
+    )
 
     from .neighbours import Crowd, Heads
     from .selectors import AffinityTerm
+
+NOTHING_PLANNED: Final[Mapping[str, AllocationResult]] = MappingProxyType({})
 
 
 class Cluster:
@@ -71,7 +82,7 @@ class Cluster:
         self._group_index = PodGroupIndex()
         self._neighbours = Neighbours(self.namespace_labels)
         self.storage = StorageIndex()
-        self._usage = UsageIndex(self._neighbours, self.storage, self._was_sent)
+        self._usage = UsageIndex(self._neighbours, self.storage, self._was_sent, self._as_counted)
         self._ownership = Ownership()
         self._joining = Joining()
         self._listeners: list[Callable[[Change], None]] = []
@@ -92,7 +103,7 @@ class Cluster:
             ),
             "PodGroup": (self._group_index.group_changed,),
             "ResourceClaim": (self._holdings.claim_changed, self._claim_changed),
-            "ResourceSlice": (self.slices.slice_changed,),
+            "ResourceSlice": (self.slices.slice_changed, self._slice_changed),
         }
         self.claims: Mapping[str, ResourceClaim] = self._view("ResourceClaim")
         self.pods: Mapping[str, Pod] = self._view("Pod")
@@ -310,6 +321,33 @@ class Cluster:
         """Take a placement back; nothing happens if there is none."""
         self._usage.unplace(pod_uid)
 
+    def taken_by_devices(
+        self, pod: Pod, planned: Mapping[str, AllocationResult] = NOTHING_PLANNED
+    ) -> tuple[NodeAllocatableResourceClaimStatus, ...]:
+        """What the devices of a pod's claims take of its node, whatever its status says: that may be of an attempt that failed (KEP 5517).
+
+        Args:
+            pod: the pod.
+            planned: allocations that are thought of, by the uid of the claim, before those that claims have.
+
+        Raises:
+            InvalidCapacity: it cannot be counted.
+        """
+        if not self.slices.take_of_nodes or not pod.spec.resource_claims:
+            return ()
+        held = []
+        for found in self.claims_of_pod(pod):
+            if found.claim is not None and found.resolution is Resolution.FOUND:
+                allocation = planned.get(found.claim.metadata.uid) or self.allocation(found.claim)
+                if allocation is not None:
+                    held.append(Held(found.entry.name, found.claim, allocation))
+        return claim_statuses(pod, held, self._device)
+
+    def is_part_of_node(self, claim: ResourceClaim) -> bool:
+        """Whether a device of an allocated claim is a part of its node, so that no second pod may use the claim (KEP 5517)."""
+        allocation = self.allocation(claim) if self.slices.take_of_nodes else None
+        return allocation is not None and is_mapped(allocation, self._device)
+
     # --- ownership
 
     def owned(self, pool_id: PoolId) -> AllocationPolicy | None:
@@ -328,6 +366,31 @@ class Cluster:
         return tuple(pool_id for pool_id in pools if self.owned(pool_id) is policy)
 
     # --- inside
+
+    def _device(self, device_id: DeviceId) -> Device | None:
+        found = self.slices.find(device_id)
+        return found[1] if found is not None else None
+
+    def _as_counted(self, pod: Pod) -> Pod:
+        """The pod as it counts on its node: with what its devices take there, by the word of who bound it, if he gave it."""
+        told = pod.status.node_allocatable_resource_claim_statuses
+        if (told and pod.spec.node_name) or not (told or self.slices.take_of_nodes):
+            return pod
+        try:
+            return with_statuses(pod, self.taken_by_devices(pod))
+        except InvalidCapacity:
+            return with_statuses(pod, ())  # no scheduler takes such a pod anywhere; somebody bound it by hand
+
+    def _slice_changed(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
+        before, after = taking_of_nodes(old), taking_of_nodes(new)
+        if before == after:
+            return
+        subject = new or old
+        assert subject is not None
+        changed = (name for name in {*before, *after} if before.get(name) != after.get(name))
+        holders = {key for name in changed for key in self.holders(DeviceId(*subject.pool_id, name))}
+        for key in sorted(holders):
+            self._usage.look_again(self._pod_index.of_claim(key))
 
     def _namespace_changed(self, old: Namespace | None, new: Namespace | None) -> None:
         before, after = (side.metadata.labels if side is not None else {} for side in (old, new))

@@ -17,7 +17,7 @@ from dra_operator.model import PoolId
 from .index import Groups
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from dra_operator.model import (
         Device,
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         DeviceTaint,
         DeviceTaintRule,
         DeviceTaintSelector,
+        NodeAllocatableResource,
         ResourceSlice,
     )
 
@@ -44,6 +45,7 @@ class SliceIndex:
         self._by_pool: Groups[PoolId, ResourceSlice] = Groups()
         self._by_driver: Groups[str, ResourceSlice] = Groups()
         self._rules: Groups[_Scope, DeviceTaintRule] = Groups()
+        self._of_nodes: set[str] = set()
 
     # --- what readers ask
 
@@ -81,6 +83,11 @@ class SliceIndex:
         found = ((slice_, device) for slice_ in slices for device in slice_.spec.devices)
         return next((pair for pair in found if pair[1].name == device_id.device), None)
 
+    @property
+    def take_of_nodes(self) -> bool:
+        """Whether some device takes something of its node, such as cpu (KEP 5517); that is rare."""
+        return bool(self._of_nodes)
+
     def view(self, wanted: Callable[[PoolId], bool]) -> RestrictedSlices:
         """The same slices without those of unwanted pools. Make a new view when the answer of `wanted` may have changed."""
         return RestrictedSlices(self, wanted)
@@ -92,10 +99,13 @@ class SliceIndex:
         if new is None:
             assert old is not None
             del self._published[old.metadata.name]
+            self._of_nodes.discard(old.metadata.name)
             self._place(old.metadata.name, None)
         else:
             self._published[new.metadata.name] = new
             self._place(new.metadata.name, self._merge(new))
+            keep = self._of_nodes.add if taking_of_nodes(new) else self._of_nodes.discard
+            keep(new.metadata.name)
 
     def rule_changed(self, old: DeviceTaintRule | None, new: DeviceTaintRule | None) -> None:
         """Take over one rule: the slices that it or its former self selects are merged anew, and stay the same objects if no taint changed (alloc U-6)."""
@@ -183,6 +193,16 @@ class RestrictedSlices:
 
     def _filter(self, slices: Sequence[ResourceSlice]) -> Sequence[ResourceSlice]:
         return tuple(slice_ for slice_ in slices if self.includes(slice_.pool_id))
+
+
+def taking_of_nodes(slice_: ResourceSlice | None) -> Mapping[str, Mapping[str, NodeAllocatableResource]]:
+    """What its devices take of their nodes, by the name of the device; those that take nothing are left out."""
+    devices = slice_.spec.devices if slice_ is not None else ()
+    return {
+        device.name: device.node_allocatable_resources
+        for device in devices
+        if device.node_allocatable_resources
+    }
 
 
 def _nodes(slice_: ResourceSlice | None) -> tuple[str, ...]:

@@ -18,7 +18,13 @@ from .requests import ASSUMED, is_infeasible, is_sidecar, pod_requests, scored_r
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from dra_operator.model import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod
+    from dra_operator.model import (
+        NodeAllocatableResourceClaimStatus,
+        NodeSelector,
+        NodeSelectorRequirement,
+        NodeSelectorTerm,
+        Pod,
+    )
 
     from .neighbours import Neighbours
     from .storage import StorageIndex
@@ -83,6 +89,10 @@ def one_node(selector: NodeSelector) -> str:
     return pins.pop() if len(pins) == 1 else ""
 
 
+def _as_it_is(pod: Pod) -> Pod:
+    return pod
+
+
 class UsageIndex:
     """Usage by node. A pod counts where it is bound, else where we have placed it, else where it is pinned, if it was sent there.
 
@@ -91,14 +101,21 @@ class UsageIndex:
         storage: the same.
         was_sent: whether a pinned pod has what only those have that a scheduler sent there. Anybody may write the pin of a pod, and would
             take the node from all others.
+        as_counted: the pod with what the devices of its claims take of its node.
     """
 
     def __init__(
-        self, neighbours: Neighbours, storage: StorageIndex, was_sent: Callable[[Pod], bool]
+        self,
+        neighbours: Neighbours,
+        storage: StorageIndex,
+        was_sent: Callable[[Pod], bool],
+        as_counted: Callable[[Pod], Pod] = _as_it_is,
     ) -> None:
         self._neighbours = neighbours
         self._storage = storage
         self._was_sent = was_sent
+        self._as_counted = as_counted
+        self._taken: dict[str, tuple[NodeAllocatableResourceClaimStatus, ...]] = {}
         self._pods: dict[str, Pod] = {}
         self._placed: dict[str, str] = {}
         self._node_of: dict[str, str] = {}
@@ -143,9 +160,11 @@ class UsageIndex:
             self._count(new)
 
     def look_again(self, pods: Iterable[Pod]) -> None:
-        """Something else than the pods changed that tells whether they were sent."""
+        """Something else than the pods changed that tells whether they were sent, or what their devices take of the node."""
         for pod in pods:
-            if not pod.spec.node_name and self._node_for(pod) != self._node_of.get(pod.uid, ""):
+            node_name = self._node_for(pod)
+            is_news = node_name != self._node_of.get(pod.uid, "")
+            if is_news or (node_name and _taken(self._as_counted(pod)) != self._taken[pod.uid]):
                 self._discount(pod.uid)
                 self._count(pod)
 
@@ -187,7 +206,9 @@ class UsageIndex:
         node_name = self._node_for(pod)
         if node_name:
             self._node_of[pod.uid] = node_name
-            self._nodes.setdefault(node_name, _Tally()).add(pod)
+            counted = self._as_counted(pod)
+            self._taken[pod.uid] = _taken(counted)
+            self._nodes.setdefault(node_name, _Tally()).add(counted)
             self._neighbours.put(pod, node_name, is_bound=bool(pod.spec.node_name))
             self._storage.put(pod, node_name)
             self._tell(node_name)
@@ -201,6 +222,7 @@ class UsageIndex:
             if not self._nominated[known.status.nominated_node_name]:
                 del self._nominated[known.status.nominated_node_name]
         node_name = self._node_of.pop(pod_uid, "")
+        self._taken.pop(pod_uid, None)
         if node_name:
             self._neighbours.drop(pod_uid)
             self._storage.drop(pod_uid)
@@ -233,12 +255,17 @@ def _counts_alike(old: Pod, new: Pod) -> bool:
     )
 
 
+def _taken(pod: Pod) -> tuple[NodeAllocatableResourceClaimStatus, ...]:
+    return pod.status.node_allocatable_resource_claim_statuses
+
+
 def _granted(pod: Pod) -> tuple[object, ...]:
     """The part of the status that counts."""
     status = pod.status
     return (
         status.nominated_node_name,
         status.resource_claim_statuses,
+        _taken(pod),
         status.container_statuses,
         status.init_container_statuses,
         status.allocated_resources,

@@ -109,8 +109,30 @@ class CounterSet(Value, frozen=True):
     counters: dict[str, Counter] = {}
 
 
+class NodeAllocatableMapping(Value, frozen=True):
+    """How much of a resource of the node the device is: so much a device, or so much for each unit of a capacity that is consumed."""
+
+    capacity_key: str | None = None
+    capacity_multiplier: Quantity | None = None
+    device_multiplier: Quantity | None = None
+
+
+class NodeAllocatableOverhead(Value, frozen=True):
+    """What the use of the device takes of a resource of the node, for each pod and for each of its containers that refer to the claim."""
+
+    per_pod: Quantity | None = None
+    per_container: Quantity | None = None
+
+
+class NodeAllocatableResource(Value, frozen=True):
+    """What the device means for one resource of the node, such as cpu (KEP 5517, alloc J-3)."""
+
+    mapping: NodeAllocatableMapping | None = None
+    overhead: NodeAllocatableOverhead | None = None
+
+
 class Device(Value, frozen=True):
-    """One device as its driver publishes it."""
+    """One device as its driver publishes it; `node_allocatable_resource_mappings` is what Kubernetes 1.36 has, and no later version."""
 
     name: str
     attributes: dict[str, DeviceAttribute] = {}
@@ -124,7 +146,7 @@ class Device(Value, frozen=True):
     binding_conditions: tuple[str, ...] | None = None
     binding_failure_conditions: tuple[str, ...] | None = None
     allow_multiple_allocations: bool | None = None
-    node_allocatable_resources: dict[str, JsonObject] = {}
+    node_allocatable_resources: dict[str, NodeAllocatableResource] = {}
     node_allocatable_resource_mappings: dict[str, JsonObject] = {}
 
 

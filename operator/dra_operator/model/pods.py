@@ -255,6 +255,30 @@ class ContainerStatus(Value, frozen=True):
     resources: ResourceRequirements | None = None
 
 
+class NodeAllocatableMappedResources(Value, frozen=True):
+    """So much of a resource of the node are the devices of a claim."""
+
+    name: str = ""
+    quantity: Quantity | None = None
+
+
+class NodeAllocatableOverheadResources(Value, frozen=True):
+    """So much of a resource of the node the use of a claim's devices takes beside them."""
+
+    name: str = ""
+    per_pod: Quantity | None = None
+    per_container: Quantity | None = None
+
+
+class NodeAllocatableResourceClaimStatus(Value, frozen=True):
+    """What one claim takes of the pod's node, as whoever bound the pod counted it, and the containers that refer to the claim (KEP 5517)."""
+
+    resource_claim_name: str = ""
+    containers: tuple[str, ...] = ()
+    mapping: tuple[NodeAllocatableMappedResources, ...] = ()
+    overhead: tuple[NodeAllocatableOverheadResources, ...] = ()
+
+
 class PodStatus(Value, frozen=True):
     """What is read of a pod's status."""
 
@@ -267,6 +291,7 @@ class PodStatus(Value, frozen=True):
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     allocated_resources: dict[str, Quantity] | None = None
     resources: ResourceRequirements | None = None
+    node_allocatable_resource_claim_statuses: tuple[NodeAllocatableResourceClaimStatus, ...] = ()
 
 
 class Pod(Value, frozen=True):
