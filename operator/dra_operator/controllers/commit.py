@@ -20,6 +20,7 @@ from dra_operator.errors import (
     ApiInvalid,
     ApiNotFound,
     ApiUnauthorized,
+    InvalidCapacity,
 )
 from dra_operator.model import FINALIZER, to_object
 from dra_operator.placement import MAX_CONSUMERS
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from dra_operator.model import (
         AllocationResult,
         DeviceId,
+        NodeAllocatableResourceClaimStatus,
         Pod,
         ResourceClaim,
         ResourceClaimConsumerReference,
@@ -120,8 +122,8 @@ class Committer:
             ApiUnavailable: an answer is missing; call `settle` before planning for the pod again.
         """
         try:
-            self._check(pod, node)
-            await self._placing.send(pod, node)
+            taken = self._check(pod, node)
+            await self._placing.send(pod, node, taken)
         except UNANSWERED:
             raise  # it may be on that node: it counts there until it is reconsidered
         except BaseException:
@@ -328,8 +330,10 @@ class Committer:
                 await self.roll_back(claim, pod.uid)
             raise
 
-    def _check(self, pod: Pod, node: str) -> None:
+    def _check(self, pod: Pod, node: str) -> tuple[NodeAllocatableResourceClaimStatus, ...]:
         """A last look before the step that cannot be taken back: claims and node must be there to stay, and no device given twice.
+
+        Returns: what the devices of the claims take of the node (KEP 5517).
 
         Raises:
             ApiConflict: plan again; the pod will be told to wait, and what it holds is taken back.
@@ -343,6 +347,10 @@ class Committer:
                 raise ApiConflict(f"pod {pod.key}: {why}", status=409)
         if node not in self._cluster.nodes:
             raise ApiConflict(f"pod {pod.key}: node {node} is gone", status=409)
+        try:
+            return self._cluster.taken_by_devices(pod)
+        except InvalidCapacity as error:  # it was judged when the plan was made: its slice has changed since
+            raise ApiConflict(f"pod {pod.key}: {error.message}", status=409) from error
 
     def _hindrance(self, pod: Pod, claim: ResourceClaim, twice: Collection[str]) -> str:
         """Why the pod must not go with a claim, though it may have been planned with it; empty if it may."""

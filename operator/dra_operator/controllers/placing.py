@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dra_operator.errors import ApiConflict, ApiUnavailable, InvalidObject
+from dra_operator.model import to_object
 
 from .access import MERGE, STRATEGIC
 from .names import EPOCH
 from .pinning import placement_spec, release_spec
 
 if TYPE_CHECKING:
-    from dra_operator.model import Pod
+    from dra_operator.model import NodeAllocatableResourceClaimStatus, Pod
 
     from .access import Access
 
@@ -34,21 +35,31 @@ class Placing:
         self._sent: set[str] = set()
         self._bound: set[str] = set()
 
-    async def send(self, pod: Pod, node: str) -> None:
+    async def send(
+        self, pod: Pod, node: str, taken: tuple[NodeAllocatableResourceClaimStatus, ...] = ()
+    ) -> None:
         """Pin and release a gated pod, bind one that has no gates.
+
+        Args:
+            pod: the pod.
+            node: where it goes.
+            taken: what the devices of its claims take of the node: the kubelet of a pod that we bind is told (KEP 5517). For a gated pod
+                kube-scheduler does that.
 
         Raises:
             ApiConflict: the pod changed, or is bound; the model knows it now.
             ApiUnavailable: an answer is missing; call `settle` before anything else is decided for the pod.
         """
         self._sent.add(pod.uid)
+        last = pod
         try:
             if pod.gate_names:
                 await self.patch(pod, {"spec": placement_spec(pod, node)})
             else:
-                await self._bind(pod, node)
+                last = await self._tell_kubelet(pod, taken)
+                await self._bind(last, node)
         except UNANSWERED:
-            self._unanswered[pod.key] = pod
+            self._unanswered[pod.key] = last
             raise
         except BaseException:
             self._sent.discard(pod.uid)
@@ -96,17 +107,29 @@ class Placing:
         self._bound.discard(pod_uid)
         self._sent.discard(pod_uid)
 
-    async def patch(self, pod: Pod, body: dict[str, Any], content_type: str = STRATEGIC) -> Pod:
+    async def patch(
+        self, pod: Pod, body: dict[str, Any], content_type: str = STRATEGIC, subresource: str = ""
+    ) -> Pod:
         """Patch a pod in the version that it is.
 
         Raises:
             ApiConflict: it changed, perhaps in what a plan was made from; the model knows it now.
         """
         try:
-            return await self._access.patch(POD, pod, body, content_type=content_type)
+            return await self._access.patch(
+                POD, pod, body, subresource=subresource, content_type=content_type
+            )
         except ApiConflict:
             await self._access.fresh(POD, pod)
             raise
+
+    async def _tell_kubelet(self, pod: Pod, taken: tuple[NodeAllocatableResourceClaimStatus, ...]) -> Pod:
+        """What its devices take, before it is bound, in place of what an attempt that failed may have left; the pod in its new version."""
+        if pod.status.node_allocatable_resource_claim_statuses == taken:
+            return pod
+        # An empty list clears it; the API server takes a missing one for the word of a client that does not know the field.
+        body = {"status": {"nodeAllocatableResourceClaimStatuses": [to_object(entry) for entry in taken]}}
+        return await self.patch(pod, body, MERGE, subresource="status")
 
     async def _bind(self, pod: Pod, node: str) -> None:
         try:

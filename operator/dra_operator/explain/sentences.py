@@ -42,6 +42,7 @@ _STEPS: Final = {
     Cause.DEVICES: "ask for fewer devices a node, or add nodes with more",
     Cause.FEATURE: "use devices that are published without that feature, or have an admin take their pool out of the "
     "AllocationPolicy, which leaves the pod to kube-scheduler",
+    Cause.BUDGET: "raise spec.resources of the pod, or leave it out: the devices' part counts, too",
     Cause.CLAIM: "delete the claim that is allocated elsewhere, or let the pod use devices of the same node",
     Cause.POD: "change the pod's tolerations, node selector or affinity",
     Cause.KUBELET: "take the feature out of the pod's spec, or add nodes that name it in status.declaredFeatures",
@@ -62,7 +63,8 @@ _OF_THE_POD: Final = frozenset({Cause.POD, Cause.KUBELET, Cause.VOLUMES, Cause.N
 _FREEING: Final = {
     Cause.DEVICES: "to go on at once, end a pod that holds such devices or add some",
     Cause.COMBINATION: "to go on at once, loosen the claim's constraints or free more devices",
-    Cause.CLAIM: "to go on at once, end the pods that use the claim which is allocated elsewhere, or use another claim",
+    Cause.BUDGET: "to go on at once, create the pod anew with more in spec.resources, or without it: the devices' part counts, too",
+    Cause.CLAIM: "to go on at once, end the pods that use the claim which the message names, or use another claim",
     Cause.VOLUMES: "to go on at once, free or add volumes where the pod can run",
     Cause.NEIGHBOURS: "to go on at once, loosen the affinity or topologySpreadConstraints of the pod, end the pods that keep it off, or add "
     "nodes",

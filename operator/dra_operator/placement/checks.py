@@ -1,4 +1,4 @@
-"""All that kube-scheduler's default filters ask of a node for one pod, devices that are not allocated yet aside.
+"""All that kube-scheduler's default filters ask of a node for one pod, but for the choice of devices.
 
 Made by `Placer` once a decision; `tests/e2e/test_feasible.py` compares its answers with those of the real kube-scheduler. What depends
 on the pod alone is computed once; good until the next change of the cluster model. It must not choose: which node is the better one is
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from dra_operator.allocator import selector_matches
 
 from .filters import first_lasting_reason, first_reason, prepare
+from .nodeallocatable import devices_reason, sharing_reason
 from .nodes import NodeReason, lasting_reason, node_reason
 from .outcomes import Cause
 from .resources import demand_of
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     from dra_operator.cluster import Cluster
     from dra_operator.model import Node, Pod, ResourceClaim
+
+    from .outcomes import ClaimDecision
 
 
 class NodeChecks:
@@ -59,6 +62,9 @@ class NodeChecks:
 
         They do so as long as another pod uses them (cp C-62).
         """
+        shared = None if self.is_bound else sharing_reason(self._pod, self._cluster, self._allocated)
+        if shared is not None:
+            return shared
         for claim in self._allocated:
             selector = claim.status.allocation.node_selector if claim.status.allocation else None
             if selector is not None and not selector_matches(selector, node):
@@ -74,6 +80,10 @@ class NodeChecks:
         usage = self._cluster.usage_ahead(node.name, self._pod)
         found = node_reason(self._pod, self._demand, node, usage, self._dra_resources)
         return found or first_reason(self._filters, node)
+
+    def devices_reason(self, node: Node, decisions: Iterable[ClaimDecision]) -> NodeReason | None:
+        """Why the node cannot take the pod with the devices that were chosen there; None if it can."""
+        return None if self.is_bound else devices_reason(self._pod, self._cluster, node, decisions)
 
     def lasting_reason(self, node: Node) -> NodeReason | None:
         """Why the node cannot take the pod even when it is up and empty, claims aside; None if it can."""

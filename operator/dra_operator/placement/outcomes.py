@@ -186,6 +186,9 @@ class Cause(Enum):
     ROOM = "room"
     """Resources, pod count or host ports."""
 
+    BUDGET = "budget"
+    """What the pod states for itself as a whole is too little with what its devices take."""
+
     CLAIM = "claim"
     """Another claim of the pod holds devices elsewhere."""
 

@@ -279,6 +279,7 @@ class Placer:
             for node in meeting.nodes_first(group):
                 try:
                     ours, theirs = (market.allocate(node) for market in markets)
+                    _raise_for(node, checks.devices_reason(node, (*ours, *theirs)))
                     return Plan(node.name, ours, work.reserve, theirs)
                 except NodeError as error:
                     tried.append((node, error.tell))

@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dra_operator.cluster import pod_ports, pod_requests
+from dra_operator.cluster import pod_ports, pod_requests, with_statuses
 from dra_operator.quantity import Quantity
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from dra_operator.cluster import HostPort, NodeUsage
-    from dra_operator.model import DeviceClass, Node, Pod
+    from dra_operator.model import DeviceClass, Node, NodeAllocatableResourceClaimStatus, Pod
 
 IMPLICIT_PREFIX = "deviceclass.resource.kubernetes.io/"
 """Extended resources that name a device class directly (cp S-95)."""
@@ -36,9 +36,15 @@ class Demand:
     ports: tuple[HostPort, ...]
 
 
-def demand_of(pod: Pod) -> Demand:
-    """The pod's demand, to be computed once and compared with many nodes."""
-    resources = {name: amount for name, amount in sorted(pod_requests(pod).items()) if amount > ZERO}
+def demand_of(pod: Pod, taken: tuple[NodeAllocatableResourceClaimStatus, ...] = ()) -> Demand:
+    """The pod's demand, to be computed once and compared with many nodes.
+
+    Args:
+        pod: the pod.
+        taken: what the devices of its claims take of the node; what its status says of that may be of an attempt that failed.
+    """
+    requests = pod_requests(with_statuses(pod, taken))
+    resources = {name: amount for name, amount in sorted(requests.items()) if amount > ZERO}
     return Demand(resources, tuple(pod_ports(pod)))
 
 

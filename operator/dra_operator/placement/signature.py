@@ -37,7 +37,9 @@ def signature(pod: Pod, work: Allocate, *, by_labels: bool = False) -> bytes:
     sides = [[_plain(claim.spec) for claim in claims] for claims in (work.ours, work.theirs)]
     matters = by_labels or spec.affinity is not None or bool(spec.topology_spread_constraints)
     labels = pod.metadata.labels if matters else {}
-    return msgspec.json.encode([pod.metadata.namespace, labels, to_object(spec), sides], order="sorted")
+    entries = [entry.name for entry in pod.spec.resource_claims]  # by which containers refer to the claims
+    known = [pod.metadata.namespace, labels, to_object(spec), entries, sides]
+    return msgspec.json.encode(known, order="sorted")
 
 
 def _plain(value: Value) -> dict[str, object]:

@@ -700,16 +700,16 @@ async def test_a_node_that_vanishes_before_its_pod_is_bound_is_told(affinity: Ob
         assert "Recreate the pod" in text
 
 
-async def test_what_is_not_built_is_kube_schedulers_once_no_policy_owns_the_pool_gate_or_not() -> None:
+async def test_what_fits_nowhere_is_kube_schedulers_once_no_policy_owns_the_pool_gate_or_not() -> None:
     """Nobody has to recreate the pod without the gate, and where a policy gates pods nobody could."""
     made = slice_("n1", 1)
-    made["spec"]["devices"][0]["nodeAllocatableResources"] = {"cpu": {"mapping": {"deviceMultiplier": "1"}}}
+    made["spec"]["devices"][0]["nodeAllocatableResources"] = {"cpu": {"mapping": {"deviceMultiplier": "99"}}}
     cluster = (node("n1"), made, device_class(), policy(), claim("mine"))
     async with world("claims", objects=cluster) as here:
         here.add(pod("boss", by_name("mine")))
         await here.until(lambda: here.messages("AllocationFailed", "boss"))
         (told,) = here.messages("AllocationFailed", "boss")
-        assert "needing node-allocatable resources of devices (DRANodeAllocatableResources)" in told
+        assert "Insufficient cpu for the pod and what its devices take" in told
         await here.delete("policy", "gpus")
         await here.until(lambda: not here.is_gated("boss"))
         assert (here.node_of("boss"), here.devices()) == ("", {})
