@@ -277,6 +277,7 @@ class World:
         self.pods: dict[str, Obj] = {}
         self.teams: dict[str, str] = {}
         self.placed: dict[str, str] = {}
+        self.gone: set[str] = set()
 
     def put_node(self, node: Obj) -> None:
         self.nodes[node["metadata"]["name"]] = node
@@ -293,13 +294,19 @@ class World:
             if known["metadata"]["name"] == name:
                 del self.pods[key]
                 if known["metadata"]["namespace"] != pod["metadata"]["namespace"]:
-                    self.cluster.apply("DELETED", from_object(Pod, known))
-                    pod["metadata"]["uid"] += "'"
+                    self.delete_pod(known)
+        while pod["metadata"]["uid"] in self.gone:
+            pod["metadata"]["uid"] += "'"
         uid = pod["metadata"]["uid"]
         self.pods[uid] = pod
         self.cluster.apply("MODIFIED", from_object(Pod, pod))
         if "nodeName" in pod["spec"]:
             self.placed.pop(uid, None)
+
+    def delete_pod(self, pod: Obj) -> None:
+        """Its uid never comes again; another pod of the name has its own."""
+        self.gone.add(pod["metadata"]["uid"])
+        self.cluster.apply("DELETED", from_object(Pod, pod))
 
     def place(self, uid: str, node_name: str) -> None:
         self.placed[uid] = node_name
@@ -364,7 +371,7 @@ def change(draw: Any, world: World) -> None:
     elif step == "delete" and world.pods:
         uid = draw(st.sampled_from(sorted(world.pods)))
         world.placed.pop(uid, None)
-        world.cluster.apply("DELETED", from_object(Pod, world.pods.pop(uid)))
+        world.delete_pod(world.pods.pop(uid))
     elif step == "place":
         uids = sorted(uid for uid, pod in world.pods.items() if "nodeName" not in pod["spec"])
         if uids:
