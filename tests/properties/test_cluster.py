@@ -83,9 +83,16 @@ def make_pod(name: str, version: int, uid: str, seed: int) -> Pod:
 
 
 def make_slice(name: str, version: int, uid: str, seed: int) -> ResourceSlice:
+    taken = pick(
+        seed // 17,
+        {},
+        {"cpu": {"mapping": {"deviceMultiplier": "5"}}},
+        {"cpu": {"mapping": {"capacityKey": "memory", "capacityMultiplier": "7n"}}},
+        {"cpu": {"overhead": {"perPod": "11"}}},
+    )
     found = slice_(
         name,
-        DEVICES[: seed % 3],
+        [{"name": item, "nodeAllocatableResources": taken} for item in DEVICES[: seed % 3]],
         version=version,
         pool=pick(seed, *POOLS),
         node=pick(seed // 3, *NODES, None),
@@ -327,7 +334,7 @@ class Feeds(RuleBasedStateMachine):
                 nodes[node].append(known)
         for name, pods in nodes.items():
             usage = self.cluster.node_usage(name)
-            cpu = sum(pod_requests(known)["cpu"].nano for known in pods)
+            cpu = sum(pod_requests(self.cluster._as_counted(known))["cpu"].nano for known in pods)
             assert usage.pods == len(pods)
             assert sum(amount.nano for amount in usage.requested.values()) == cpu
 

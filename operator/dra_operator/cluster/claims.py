@@ -82,6 +82,7 @@ class Holdings:
         self._dedicated: Groups[DeviceId, str] = Groups()
         self._shared: Groups[DeviceId, str] = Groups()
         self._holders: Groups[DeviceId, str] = Groups()
+        self._lookers: Groups[DeviceId, str] = Groups()
         self._capacity: dict[DeviceId, dict[str, Quantity]] = {}
         self._uses: dict[str, AllocationResult] = {}
         self._keys: dict[str, str] = {}
@@ -104,6 +105,17 @@ class Holdings:
     def holders(self, device_id: DeviceId) -> Sequence[str]:
         """Keys of the claims whose written allocation uses the device, sorted. Decisions in flight are not facts yet."""
         return self._holders.of(device_id)
+
+    def users(self, device_id: DeviceId) -> Sequence[str]:
+        """The same, with claims that only look at the device (admin access), and those of decisions in flight."""
+        flights = (
+            key for uid, key in self._in_flight.items() if device_id in _named(self._uses[_flight(uid, key)])
+        )
+        return sorted({*self.holders(device_id), *self._lookers.of(device_id), *flights})
+
+    def key_of(self, claim_uid: str) -> str:
+        """The key of the claim of that uid; empty if there is none."""
+        return self._keys.get(claim_uid, "")
 
     def allocation(self, claim: ResourceClaim) -> AllocationResult | None:
         """What the claim holds, or is about to hold by a decision in flight."""
@@ -180,9 +192,11 @@ class Holdings:
 
     def _hold(self, key: str, allocation: AllocationResult | None) -> None:
         """Take over what a claim has in its status."""
-        before, after = _devices(self._uses.get(key)), _devices(allocation)
+        old = self._uses.get(key)
+        before, after = _devices(old), _devices(allocation)
         self._set(key, allocation)
         self._holders.move(before, after, key, key)
+        self._lookers.move(_named(old) - before, _named(allocation) - after, key, key)
         for device_id in before | after:
             self._judge(device_id)
 
@@ -229,6 +243,11 @@ class Holdings:
 
 def _devices(allocation: AllocationResult | None) -> frozenset[DeviceId]:
     return frozenset(result.device_id for result in used_results(allocation))
+
+
+def _named(allocation: AllocationResult | None) -> frozenset[DeviceId]:
+    results = allocation.devices.results if allocation is not None else ()
+    return frozenset(result.device_id for result in results)
 
 
 def _flight(claim_uid: str, key: str) -> str:

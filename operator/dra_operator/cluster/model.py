@@ -18,7 +18,6 @@ from dra_operator.model import (
     CSIDriver,
     CSINode,
     DeviceClass,
-    DeviceId,
     DeviceTaintRule,
     Namespace,
     Node,
@@ -41,7 +40,7 @@ from .podgroups import PodGroupIndex
 from .pods import PodIndex
 from .reservation import is_reserved
 from .resolution import PodClaim, Resolution, group_key, resolve
-from .slices import SliceIndex, taking_of_nodes
+from .slices import SliceIndex, takes_of_nodes
 from .storage import StorageIndex
 from .store import Change, Store
 from .usage import NodeUsage, UsageIndex, one_node, pinned_node
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
     from dra_operator.model import (
         AllocationResult,
         Device,
+        DeviceId,
         NodeAllocatableResourceClaimStatus,
         PoolId,
         Value,
@@ -253,10 +253,12 @@ class Cluster:
     def reserve(self, claim_uid: str, allocation: AllocationResult) -> None:
         """Count a decision as taken until the claim is seen allocated, or gone, or `unreserve` is called (cp I-53)."""
         self._holdings.reserve(claim_uid, allocation)
+        self._decided_anew(claim_uid)
 
     def unreserve(self, claim_uid: str) -> None:
         """Drop a decision in flight; nothing happens if there is none."""
         self._holdings.unreserve(claim_uid)
+        self._decided_anew(claim_uid)
 
     def is_reserved(self, claim_uid: str) -> bool:
         """Whether a decision for the claim is in flight."""
@@ -381,15 +383,17 @@ class Cluster:
         except InvalidCapacity:
             return with_statuses(pod, ())  # no scheduler takes such a pod anywhere; somebody bound it by hand
 
+    def _decided_anew(self, claim_uid: str) -> None:
+        if self.slices.take_of_nodes:
+            self._usage.look_again(self._pod_index.of_claim(self._holdings.key_of(claim_uid)))
+
     def _slice_changed(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
-        before, after = taking_of_nodes(old), taking_of_nodes(new)
-        if before == after:
+        """Count anew what the devices of a slice take; one that takes nothing may stand before an older one that does."""
+        if not self.slices.take_of_nodes and not (old is not None and takes_of_nodes(old)):
             return
-        subject = new or old
-        assert subject is not None
-        changed = (name for name in {*before, *after} if before.get(name) != after.get(name))
-        holders = {key for name in changed for key in self.holders(DeviceId(*subject.pool_id, name))}
-        for key in sorted(holders):
+        sides = [side for side in (old, new) if side is not None]
+        devices = {side.device_id(device) for side in sides for device in side.spec.devices}
+        for key in sorted({key for device_id in devices for key in self._holdings.users(device_id)}):
             self._usage.look_again(self._pod_index.of_claim(key))
 
     def _namespace_changed(self, old: Namespace | None, new: Namespace | None) -> None:
@@ -409,7 +413,7 @@ class Cluster:
     def _claim_changed(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
         claim = new or old
         assert claim is not None
-        if _uses(old) != _uses(new):
+        if self.slices.take_of_nodes or _uses(old) != _uses(new):
             self._usage.look_again(self._pod_index.of_claim(claim.key))
 
     def _store(self, kind: str) -> Store[Any]:

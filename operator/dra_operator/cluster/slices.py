@@ -17,7 +17,7 @@ from dra_operator.model import PoolId
 from .index import Groups
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from dra_operator.model import (
         Device,
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
         DeviceTaint,
         DeviceTaintRule,
         DeviceTaintSelector,
-        NodeAllocatableResource,
         ResourceSlice,
     )
 
@@ -104,7 +103,7 @@ class SliceIndex:
         else:
             self._published[new.metadata.name] = new
             self._place(new.metadata.name, self._merge(new))
-            keep = self._of_nodes.add if taking_of_nodes(new) else self._of_nodes.discard
+            keep = self._of_nodes.add if takes_of_nodes(new) else self._of_nodes.discard
             keep(new.metadata.name)
 
     def rule_changed(self, old: DeviceTaintRule | None, new: DeviceTaintRule | None) -> None:
@@ -195,14 +194,9 @@ class RestrictedSlices:
         return tuple(slice_ for slice_ in slices if self.includes(slice_.pool_id))
 
 
-def taking_of_nodes(slice_: ResourceSlice | None) -> Mapping[str, Mapping[str, NodeAllocatableResource]]:
-    """What its devices take of their nodes, by the name of the device; those that take nothing are left out."""
-    devices = slice_.spec.devices if slice_ is not None else ()
-    return {
-        device.name: device.node_allocatable_resources
-        for device in devices
-        if device.node_allocatable_resources
-    }
+def takes_of_nodes(slice_: ResourceSlice) -> bool:
+    """Whether one of its devices takes something of its node."""
+    return any(device.node_allocatable_resources for device in slice_.spec.devices)
 
 
 def _nodes(slice_: ResourceSlice | None) -> tuple[str, ...]:

@@ -78,7 +78,7 @@ def pod(
 
 def slice_(
     name: str,
-    devices: Sequence[str] = ("gpu-0",),
+    devices: Sequence[str | dict[str, Any]] = ("gpu-0",),
     *,
     version: int = 1,
     pool: str = "",
@@ -86,11 +86,11 @@ def slice_(
     driver: str = DRIVER,
     generation: int = 1,
 ) -> ResourceSlice:
-    """A slice; its pool is called like the node unless told otherwise."""
+    """A slice; devices by name or whole; its pool is called like the node unless told otherwise."""
     spec: dict[str, Any] = {
         "driver": driver,
         "pool": {"name": pool or node or "pool", "generation": generation, "resourceSliceCount": 1},
-        "devices": [{"name": item} for item in devices],
+        "devices": [{"name": item} if isinstance(item, str) else item for item in devices],
     }
     spec |= {"nodeName": node} if node else {"allNodes": True}
     return from_object(ResourceSlice, {"metadata": meta(name, version), "spec": spec})

@@ -11,7 +11,7 @@ from dra_operator.errors import InvalidCapacity
 from dra_operator.model import ResourceSlice, from_object, to_object
 from dra_operator.quantity import Quantity
 
-from .build import DRIVER, claim, meta, pod, result
+from .build import DRIVER, claim, meta, pod, result, slice_
 
 if TYPE_CHECKING:
     from dra_operator.model import Pod
@@ -280,10 +280,12 @@ class TestOfPodsOnNodes:
 
         assert self.used(cluster) == "1"
 
-    def test_a_device_that_is_published_anew_counts_anew(self) -> None:
+    @pytest.mark.parametrize("how", [{}, {"adminAccess": True}], ids=["used", "looked-at"])
+    def test_a_device_that_is_published_anew_counts_anew(self, how: dict[str, Any]) -> None:
+        """Admin access counts as any other: kube-scheduler makes no difference."""
         cluster = Cluster()
         cluster.apply("ADDED", publish(1, a=MULTIPLES))
-        cluster.apply("ADDED", claim("c", devices=["n1/a"], pods=["uid-p"]))
+        cluster.apply("ADDED", claim("c", devices=[result("n1/a", **how)], pods=["uid-p"]))
         cluster.apply("ADDED", pod("p", spec=using(("c",), nodeName="n1")))
 
         cluster.apply("MODIFIED", publish(2, a={"cpu": {"mapping": {"deviceMultiplier": "2"}}}))
@@ -297,5 +299,42 @@ class TestOfPodsOnNodes:
         cluster.apply("ADDED", publish(a=BY_CAPACITY))
         cluster.apply("ADDED", claim("c", devices=["n1/a"], pods=["uid-p"]))
         cluster.apply("ADDED", pod("p", spec=using(("c",), nodeName="n1")))
+
+        assert self.used(cluster) == "1"
+
+    def test_another_decision_in_flight_counts_at_once(self) -> None:
+        cluster = Cluster()
+        cluster.apply("ADDED", publish(a=MULTIPLES, b={}))
+        cluster.apply("ADDED", claim("c"))
+        cluster.apply("ADDED", pod("p", spec=using(("c",), nodeName="n1")))
+
+        seen = []
+        for name in ("a", "b", "a"):
+            allocation = claim("c", devices=[f"n1/{name}"]).status.allocation
+            assert allocation is not None
+            cluster.reserve("uid-c", allocation)
+            seen.append(self.used(cluster))
+        cluster.unreserve("uid-c")
+
+        assert (*seen, self.used(cluster)) == ("9", "1", "9", "1")
+
+    def test_a_newer_generation_that_takes_nothing_stands_before_an_older_one(self) -> None:
+        cluster = Cluster()
+        cluster.apply("ADDED", publish(a=MULTIPLES))
+        cluster.apply("ADDED", claim("c", devices=["n1/a"], pods=["uid-p"]))
+        cluster.apply("ADDED", pod("p", spec=using(("c",), nodeName="n1")))
+
+        cluster.apply("ADDED", slice_("newer", ["a"], pool="n1", node="n1", generation=2))
+        assert self.used(cluster) == "1"
+        cluster.apply("DELETED", slice_("newer", ["a"], pool="n1", node="n1", generation=2, version=2))
+        assert self.used(cluster) == "9"
+
+    def test_other_devices_of_an_allocated_claim_count_in_place_of_the_first(self) -> None:
+        cluster = Cluster()
+        cluster.apply("ADDED", publish(a=MULTIPLES, b={}))
+        cluster.apply("ADDED", claim("c", 1, devices=["n1/a"], pods=["uid-p"]))
+        cluster.apply("ADDED", pod("p", spec=using(("c",), nodeName="n1")))
+
+        cluster.apply("MODIFIED", claim("c", 2, devices=["n1/b"], pods=["uid-p"]))
 
         assert self.used(cluster) == "1"
