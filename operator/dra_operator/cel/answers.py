@@ -222,14 +222,17 @@ class KeptSelector:
         inputs = answers.inputs(slice_)
         number = inputs.number(slice_.spec.devices, device)
         vector = inputs.vectors.get(self.number)
-        if vector is None or number < 0 or not vector.state[0] >> number & 1:
-            vector, number = self._look(slice_, device, inputs, number)
-        if vector.state[1] >> number & 1:
+        known, true = vector.state if vector is not None else (0, 0)
+        answer: bool | CelError
+        if vector is None or number < 0 or not known >> number & 1:
+            answer = self._look(slice_, device, inputs, number)
+        elif true >> number & 1:
             return True
-        error = vector.errors.get(number) if vector.errors else None
-        if error is not None:
-            raise error.again()
-        return False
+        else:
+            answer = vector.errors.get(number, False)
+        if isinstance(answer, CelError):
+            raise answer.again()
+        return answer
 
     def matching(self, slice_: ResourceSlice) -> int | None:
         """The devices that meet the expression, by place; None where that cannot be told of all at once.
@@ -243,49 +246,52 @@ class KeptSelector:
         vector = inputs.vectors.get(self.number)
         if vector is None or vector.state[0].bit_count() < count:
             answers.meter.check()
-            vector = self._filled(inputs)
-            if vector is None:
+            vector = self._vector(inputs)
+            if not self._fill(inputs, vector):
                 return None
             answers.tally.missed += count
-        if vector.errors:
+        known, true = vector.state
+        if vector.errors or known.bit_count() < count:  # fewer if another thread has just put one
             return None
         answers.tally.asked += count
-        return vector.state[1]
+        return true
 
-    def _filled(self, inputs: SliceInputs) -> MatchVector | None:
-        """The vector with all answers, if they can be had at once."""
+    def _vector(self, inputs: SliceInputs) -> MatchVector:
+        """The vector of the slice, be it a new one. Threads get the same; it may be dropped at any time, which does not matter to who has it."""
         found = inputs.vectors.get(self.number)
-        vector = found or MatchVector()
-        filled = self._fill(inputs, vector)
         if found is None:
-            inputs.vectors[self.number] = vector
-            self._answers.count(1)
-        return vector if filled else None
+            made = MatchVector()
+            found = inputs.vectors.setdefault(self.number, made)
+            if found is made:
+                self._answers.count(1)
+        return found
 
     def _look(
         self, slice_: ResourceSlice, device: Device, inputs: SliceInputs, number: int
-    ) -> tuple[MatchVector, int]:
-        """Find out about a device: the vector that has its answer, and where."""
+    ) -> bool | CelError:
+        """Find out about a device."""
         answers = self._answers
         answers.meter.check()
         answers.tally.missed += 1
         if number < 0:  # no device of the slice: nothing to keep
-            vector = MatchVector()
-            vector.put(0, self._one(device_input(slice_.spec.driver, device), Meter()))
-            return vector, 0
-        vector = self._filled(inputs) or inputs.vectors[self.number]
-        if not vector.state[0] >> number & 1:
-            try:
-                self._put(inputs, number, answers.meter)
-            except ImpatienceError:
-                key = (self.number, id(inputs), number)
-                raise answers.meter.later(key, partial(self._aside, inputs, number)) from None
-        return vector, number
+            return self._one(device_input(slice_.spec.driver, device), Meter())
+        vector = self._vector(inputs)
+        self._fill(inputs, vector)
+        known, true = vector.state
+        if known >> number & 1 and number not in vector.errors:
+            return bool(true >> number & 1)
+        try:
+            return self._put(inputs, number, answers.meter)
+        except ImpatienceError:
+            key = (self.number, id(inputs), number)
+            raise answers.meter.later(key, partial(self._aside, inputs, number)) from None
 
-    def _put(self, inputs: SliceInputs, number: int, meter: Meter) -> None:
+    def _put(self, inputs: SliceInputs, number: int, meter: Meter) -> bool | CelError:
+        """What is returned counts: what is kept may be forgotten at once, as another thread keeps something."""
         answer = self._one(inputs.devices[number], meter)
-        inputs.vectors.setdefault(self.number, MatchVector()).put(number, answer)
+        self._vector(inputs).put(number, answer)
         self._answers.count(isinstance(answer, CelError))
+        return answer
 
     def _aside(self, inputs: SliceInputs, number: int) -> int:
         """An errand: the answer for a device that takes long. Returns: the units."""

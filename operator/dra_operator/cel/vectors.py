@@ -19,7 +19,8 @@ _DIGITS: Final = bytes.maketrans(b"\x00\x01", b"01")
 class MatchVector:
     """Answers, which become known bit by bit.
 
-    Threads may share it: what is known changes in one assignment, so that at worst an answer is forgotten, and found again.
+    Threads may share it: what is known changes in one assignment, so that at worst an answer is forgotten. Whoever has just put one must not read it
+    from here; who reads takes `state` once.
 
     Attributes:
         state: devices that have an answer, and those of them that match.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import sys
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any
 
 import msgspec
@@ -174,3 +176,49 @@ def test_all_devices_are_told_at_once_where_none_fails() -> None:
     assert one_by_one.matching(slice_) is None
     assert [one_by_one.matches(slice_, device) for device in slice_.spec.devices] == [True, False]
     assert one_by_one.matching(slice_) == 0b01
+
+
+@pytest.mark.parametrize("most", [2, 3, 4, 7, 50])
+def test_a_selector_whose_own_answers_make_others_go_still_answers(most: int) -> None:
+    compiler = Compiler(max_kept=most)
+    selector = compiler.compile("device.attributes['gpu.example.com'].missing == 1", DEFAULT_1_37)
+    slices = [slice_of(GPU) for _ in range(2 * most + 3)]
+    for slice_ in slices:
+        with pytest.raises(CelRuntimeError, match="no such key"):
+            selector.matches(slice_, slice_.spec.devices[0])
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("missing == 1", ["fails"] * 6),
+        ("index / device.attributes['gpu.example.com'].index == 1", ["fails", *["true"] * 5]),
+    ],
+)
+def test_threads_get_the_same_answers(expression: str, expected: list[str]) -> None:
+    """Devices are evaluated one by one here, as one fails; answers of one thread must not be taken for those of another."""
+    slice_ = slice_of(*({"attributes": {"index": {"int": number}}} for number in range(6)))
+    compiler = default_compiler()
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(6) as pool:
+            for round_ in range(400):
+                text = f"device.attributes['gpu.example.com'].{expression} && {round_} == {round_}"
+                selector = compiler.compile(text, DEFAULT_1_37)
+                start = Barrier(6)
+                found = [pool.submit(answers, selector, slice_, start) for _ in range(6)]
+                assert [each.result() for each in found] == [expected] * 6
+    finally:
+        sys.setswitchinterval(before)
+
+
+def answers(selector: Any, slice_: ResourceSlice, start: Barrier) -> list[str]:
+    found = []
+    start.wait()
+    for device in slice_.spec.devices:
+        try:
+            found.append(str(selector.matches(slice_, device)).lower())
+        except CelRuntimeError:
+            found.append("fails")
+    return found

@@ -8,9 +8,10 @@ from dra_operator.cel import default_compiler
 from dra_operator.cel.checking.environment import stored_expressions
 from dra_operator.cel.compiler import compile_selector
 from dra_operator.cel.evaluation.memo import REMEMBERED, ElsewhereError, Memo
+from dra_operator.errors import CelRuntimeError
 from dra_operator.features import DEFAULT_1_37
 
-from .build import DRIVER, GPU, slice_of
+from .build import DRIVER, GPU, matches, slice_of
 
 A = f'device.attributes["{DRIVER}"]'
 C = f'device.capacity["{DRIVER}"]'
@@ -86,3 +87,18 @@ def test_a_memo_answers_for_one_class_and_is_bounded() -> None:
     for number in range(REMEMBERED + 10):
         memo[f"a{number}"]
     assert len(memo) <= REMEMBERED
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "-(-9223372036854775808) > 0",
+        "-(-9223372036854775808) == 1",
+        "-(-9223372036854775808) in [1]",
+        "-(-0x8000000000000000) == 1",
+        "$a.index == 3 && -(-9223372036854775808) != 0",
+    ],
+)
+def test_the_smallest_number_has_no_negative(expression: str) -> None:
+    with pytest.raises(CelRuntimeError, match="integer overflow"):
+        matches(expression)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from dra_operator.cel.functions.patterns import PATTERNS
 from dra_operator.cel.functions.standard import differs, in_list, in_set, set_of
 from dra_operator.cel.parsing import syntax
-from dra_operator.cel.types.values import TYPE_NAMES, equal
+from dra_operator.cel.types.values import INT_MAX, TYPE_NAMES, equal
 from dra_operator.cel.types.versions import Semver
 from dra_operator.errors import CelError
 from dra_operator.quantity import Quantity
@@ -392,7 +392,10 @@ class _Generator:
         (number,) = node.args
         if not isinstance(number, syntax.Literal) or type(number.value) not in {int, float}:
             raise _UnknownShapeError
-        return self._constant(-cast("int | float", number.value))
+        negative = -cast("int | float", number.value)
+        if isinstance(negative, int) and negative > INT_MAX:
+            raise _UnknownShapeError  # that of the smallest number overflows
+        return self._constant(negative)
 
     def _comparison(self, node: syntax.Call, scope: _Scope) -> _Code:
         sign = {**_EQUALITIES, **_ORDERS}[node.function]
