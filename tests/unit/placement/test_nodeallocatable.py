@@ -10,12 +10,15 @@ from dra_operator.model import PodGroup, from_object
 from dra_operator.placement import Cause, Plan, Verdict
 
 from .build import (
+    NIC,
     allocated,
     claim,
     cluster_of,
     cpu,
+    exactly,
     gpu_class,
     meta,
+    nic_class,
     node,
     placer,
     pod,
@@ -53,6 +56,16 @@ def test_a_pod_that_fits_but_for_its_devices_is_told_so_and_waits_for_room() -> 
 
     assert texts(found) == ["1 Insufficient cpu for the pod and what its devices take"]
     assert (found.findings[0].cause, found.verdict) == (Cause.ROOM, Verdict.NOT_NOW)
+
+
+def test_what_kube_scheduler_will_allocate_for_the_pod_counts_too() -> None:
+    """Else the pod would be pinned to a node that kube-scheduler refuses."""
+    theirs = [slice_(f"nics-{name}", [device("nic", CORES)], on=name, driver=NIC) for name in ("n1", "n2")]
+    big = node("n2", allocatable={"cpu": "7"})
+    both = (claim("c"), claim("net", exactly("nic", "nic")))
+    cluster = world(*theirs, big, nic_class(), *both, slice_("gpus-n2", [device("d", CORES)], on="n2"))
+
+    assert placed(placer(cluster).decide(pod("p", "c", "net"))).node == "n2"
 
 
 def test_room_that_is_just_enough_is_enough() -> None:
