@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from .scalars import MERGE, key_of
+from .spots import spots
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -140,41 +141,11 @@ def part_of(lines: Sequence[str], place: Place, value: str, start: int, length: 
     """
     if not place.scalar:
         return None
-    spots = _spots(lines, place.value, value[: start + length + 1])
-    if start >= len(spots):
-        line, column = spots[-1] if spots else (place.value.line, place.value.column)
-        return Span(line, column + 1, line, column + 2)
-    line, column = spots[start]
-    last = next((spot for spot in reversed(spots[start : start + length]) if spot[0] == line), (line, column))
-    return Span(line, column, line, max(column, last[1]) + 1)
-
-
-def _spots(lines: Sequence[str], span: Span, value: str) -> list[tuple[int, int]]:
-    """The place of each character of a scalar's value: found one after the other in its text, past indentation, quotes, escapes."""
-    line, column = span.line, span.column
-    if line < len(lines) and lines[line][column : column + 1] in {"|", ">"}:
-        line, column = line + 1, 0
-    spots = []
-    for character in value:
-        if character.isspace():
-            spots.append((line, column))
-            if character == "\n" or line >= len(lines):
-                continue
-            column += lines[line][column : column + 1] == character
-            continue
-        found = _next(lines, span, (line, column), character)
-        if found is None:
-            break
-        spots.append(found)
-        line, column = found[0], found[1] + 1
-    return spots
-
-
-def _next(lines: Sequence[str], span: Span, at: tuple[int, int], character: str) -> tuple[int, int] | None:
-    line, column = at
-    while line < len(lines) and line <= span.end_line:
-        found = lines[line].find(character, column)
-        if found >= 0:
-            return line, found
-        line, column = line + 1, 0
-    return None
+    span = place.value
+    known = spots(lines, (span.line, span.column), span.end_line, value[: start + length + 1])
+    if start >= len(known):
+        line, column = (known[-1].line, known[-1].end) if known else (span.line, span.column + 1)
+        return Span(line, column, line, column + 1)
+    first = known[start]
+    end = next((spot.end for spot in reversed(known[start : start + length]) if spot.line == first.line), 0)
+    return Span(first.line, first.start, first.line, max(first.end, end))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from dra_operator.lint import look
@@ -97,6 +99,70 @@ def test_a_part_of_a_string_is_found_however_it_is_written(text: str, line: int,
 
     assert span is not None
     assert (span.line, span.column, span.end_line, span.end_column) == (line, column, line, column + 5)
+
+
+@pytest.mark.parametrize(
+    ("written", "part"),
+    [
+        (r'"a \u0026\u0026 wrong"', "wrong"),
+        (r'"a \u0026\u0026 wrong"', r"\u0026\u0026"),
+        (r'"\u003e\u003d wrong > 1"', r"\u003e\u003d"),
+        (r'"a \x26\x26 wr\x6fng"', r"wr\x6fng"),
+        (r'"a \U00000026 \"wrong\" u0026"', "wrong"),
+        (r'"\ud83d\ude00\u0026 wrong"', "wrong"),
+        (r'"\ud83d\ude00 wrong"', r"\ud83d\ude00"),
+        (r'"\\u0026 \/\t\n\"wrong"', "wrong"),
+        (r'"\\u0026 \/\t\n\"wrong"', r"\\"),
+        ("'''''u0026'' wrong'", "wrong"),
+        ("'''''u0026'' wrong'", "''u"),
+        ('&wrong "wrong"', "wrong"),
+        ("!!str 'wrong'", "wrong"),
+    ],
+)
+def test_a_part_is_as_wide_as_it_is_written(written: str, part: str) -> None:
+    text = f'{{"b": 1, "a": {written}}}\n'
+    quote = written[-1]
+    (document,) = documents("made.json", text)
+    (alone,) = documents("made.json", f'{{"a": {quote}{part}{quote}}}')
+    value, meant = document.value["a"], alone.value["a"]
+
+    span = inner(document, ("a",), value, value.rindex(meant), len(meant))
+
+    assert span is not None
+    assert (span.line, document.lines[0][span.column : span.end_column]) == (0, part)
+    assert span.column == text.rindex(part)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'a: "x \\u0026\n\n\n    y\n  \\x26 wrong"\n',
+        'a: "x \\\n    \\u0026  \n  wrong"\n',
+        'a: "x \\\r\n    \\u0026  \r\n  wrong"\r\n',
+        "a: 'x ''\n\n   '' y \n\n  wrong'\n",
+        "a: \n  'wr'' wrong'\n",
+    ],
+)
+def test_a_part_of_what_is_quoted_over_several_lines_is_found(text: str) -> None:
+    (document,) = documents("made.yaml", text)
+    value = document.value["a"]
+
+    span = inner(document, ("a",), value, value.index("wrong"), 5)
+
+    assert span is not None
+    assert document.lines[span.line][span.column : span.end_column] == "wrong"
+
+
+def test_what_is_written_as_escapes_is_found_at_each_character() -> None:
+    characters = "a&\u00e9\U0001f600 \t\n\"\\'/<>"
+    text = json.dumps({"a": characters}).replace("&", "\\u0026").replace("<", "\\u003c")
+    (document,) = documents("made.json", text)
+
+    assert document.value["a"] == characters
+    for start, character in enumerate(characters):
+        span = inner(document, ("a",), characters, start, 1)
+        assert span is not None
+        assert json.loads(f'"{text[span.column : span.end_column]}"') == character
 
 
 def test_json_may_be_several_objects_as_jq_prints_them() -> None:
