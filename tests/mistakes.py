@@ -181,6 +181,8 @@ EXPRESSIONS = (
     Case("a capacity compared as it should be", selecting('device.capacity["gpu.test"].memory.compareTo(quantity("40Gi")) >= 0')),
     Case("a whole domain compared with a string", selecting('device.capacity["gpu.test"] == "40Gi"'), ("CelInvalid",)),
     Case("a regular expression that is none", selecting('device.driver.matches("(")'), ("CelInvalid",)),
+    Case("a quantity that is none", selecting('device.capacity["gpu.test"].memory.compareTo(quantity("40GB")) >= 0'), ("BadConstant",)),
+    Case("versions that are none", selecting('device.attributes["gpu.test"].driver.isLessThan(semver("12.4")) || semver("v1.0.0").major() == 1'), ("BadConstant", "BadConstant")),
     Case("a list of two types", selecting('device.driver in ["a", 1]'), ("CelInvalid",)),
     Case("shared devices", selecting("device.allowMultipleAllocations")),
     Case("a list function, whose gate is off", selecting('device.attributes["gpu.test"].models.includes("a100")'), ("CelInvalid",)),

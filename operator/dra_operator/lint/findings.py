@@ -74,6 +74,7 @@ CODES: Final[dict[str, Code]] = {
     "WrongMap": _warning("published as a capacity and read as an attribute, or the other way round", "read it where it is published"),
     "NeverTrue": _warning("conditions that exclude each other: no device can ever meet all of them", "drop one of them, or use `||`"),
     "MatchesNothing": _warning("no published device meets the selectors", "loosen the selector, or publish such a device"),
+    "BadConstant": _warning('a constant that fails on every device that comes to it: `quantity("40GB")`, `semver("12.4")`', 'write `quantity("40Gi")`, `semver("12.4.0")`'),
     "FailsOnDevices": _warning("an expression fails on a device that it may come to, and with it the allocation", "guard the look-up: `has(…)`, or `.?name.orValue(…)`"),
     "ConstraintUnmet": _warning("no device that a request can get has the attribute that a constraint compares", "name an attribute that all of them have, or leave that request out"),
     "ConfigNotUsed": _warning("config for a driver of which no request can get a device", "correct the driver's name"),

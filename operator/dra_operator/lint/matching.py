@@ -15,7 +15,7 @@ from dra_operator.features import DEFAULT_1_37
 from dra_operator.validation.objects import Obj, dig
 from dra_operator.words import akin, listed, nearest
 
-from . import misplaced
+from . import constants, misplaced
 from .advice import instead, mending, missing, shown
 from .known import split
 from .lookups import facts
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _EXPLAINING: Final = frozenset({
     "CelInvalid", "CelNotChecked", "CelTooCostly", "TooLong", "MisplacedName", "UnknownAttribute", "UnknownCapacity", "UnknownDomain", "WrongMap", "NeverTrue",
-    "UnknownDriver",
+    "UnknownDriver", "BadConstant",
 })  # fmt: skip
 """Codes of findings that tell why no device meets an expression, or that nobody will ask one."""
 
@@ -95,6 +95,7 @@ class Matcher:
             if selector.path is not None and not item.is_told(selector.path):
                 if not _has(item, selector.path, {"CelInvalid"}):
                     misplaced.tell(item, selector.path, selector.expression)
+                    constants.tell(item, selector.path, selector.expression)
                 lookups(item, selector.path, selector.expression, self._known)
 
     # --- requests

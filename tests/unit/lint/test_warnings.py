@@ -133,7 +133,7 @@ def test_selectors_are_held_against_the_devices(expression: str, expected: list[
         (f"{GPU}.old", "guard the look-up"),
         (f"!{GPU}.model", "another type"),
         (f"{GPU}.index.lowerAscii() in [device.driver]", "another type"),
-        ('quantity("4GB").isInteger()', "what the message names"),
+        (f"quantity({GPU}.model).isInteger()", "what the message names"),
         (f'{GPU}.model.matches("(" + "a")', "what the message names"),
     ],
 )
