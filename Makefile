@@ -68,9 +68,10 @@ endif
 chaos: setup ## a seeded storm on a real control plane, and an independent check: SEED=1 MINUTES=3; a guard off: CHAOS="--without rotate"
 	$(BIN)/python -m tests.chaos $(CHAOS)
 
-bench: setup ## step counts; selectors a device; pods placed per second on the embedded server, and their cost: BENCH="--pods=500 --repeat=3 …"
-	$(BIN)/pytest tests/bench/test_steps.py -q -s
+bench: setup ## step counts; selectors a device; calls of the allocator; pods placed per second on the embedded server, and their cost: BENCH="--pods=500 --repeat=3 …"
+	$(BIN)/pytest tests/bench/test_steps.py tests/bench/test_hard.py -q -s
 	$(BIN)/python -m tests.bench.selectors
+	$(BIN)/python -m tests.bench.allocations
 	$(BIN)/python -m tests.bench $(BENCH)
 
 bench-start: setup ## how long the operator takes to get ready among 10,000 claims, 5,000 pods, 2,000 slices

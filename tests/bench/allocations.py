@@ -200,8 +200,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name, raw in USUAL.items():
         cold, warm = ours(raw, arguments.rounds)
         other = theirs(raw, arguments.rounds, arguments.seconds)
-        ratios = "" if other is None else f"{cold / other:>13.1f}{warm / other:>6.1f}"
-        print(f"  {name:<31}{cold:>9.1f}{warm:>10.1f}{other or 0:>10.1f}{ratios}", flush=True)
+        text = f"{'-':>10}" if other is None else f"{other:>10.1f}{cold / other:>13.1f}{warm / other:>6.1f}"
+        print(f"  {name:<31}{cold:>9.1f}{warm:>10.1f}{text}", flush=True)
         document[name] = {"coldUs": cold, "warmUs": warm, "upstreamUs": other}
     print(
         f"hard problems, ms                  ours  upstream   times as fast (goal >= 100; - where upstream has no answer after {arguments.seconds:g} s)"

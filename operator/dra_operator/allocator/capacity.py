@@ -230,7 +230,12 @@ def _refusal(device: Device, amounts: Mapping[str, Quantity], rules: Rules) -> s
 
 
 def lack(
-    device: Device, share: Share, used: Mapping[str, Quantity], in_flight: Mapping[str, int] = NOTHING
+    device: Device,
+    share: Share,
+    used: Mapping[str, Quantity],
+    in_flight: Mapping[str, int] = NOTHING,
+    *,
+    in_words: bool = True,
 ) -> str:
     """The first capacity that there is too little left of, in words; empty if there is enough (alloc Q-1.2).
 
@@ -239,11 +244,14 @@ def lack(
         share: what is to be taken.
         used: what claims take, by capacity.
         in_flight: what is taken beside, in units of 10^-9.
+        in_words: whether somebody reads it; else it is the name alone.
     """
     for name, amount in share.amounts.items():
         value = device.capacity[name].value
         taken = in_flight.get(name, 0) + (used[name].nano if name in used else 0)
         if amount.nano + taken > value.nano:
+            if not in_words:
+                return name
             left = Quantity(max(value.nano - taken, 0), value.notation)
             return f"{name}: {amount} asked for, {left} of {value} left"
     return ""

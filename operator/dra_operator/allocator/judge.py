@@ -38,7 +38,7 @@ class Judge:
         self._options = options
         self._view = view
         self._answers: dict[Wanted, list[Rejection | bool | None]] = {}
-        self._shares: dict[tuple[Wanted, int], Share] = {}
+        self._shares: dict[tuple[tuple[tuple[str, int, str], ...], int], Share] = {}
 
     def refusal(self, wanted: Wanted, position: int) -> Rejection | None:
         """Why the device at that position can never serve, or None.
@@ -79,7 +79,7 @@ class Judge:
         Raises:
             InvalidClaim: with `upstream_0_37`, if an amount cannot be counted: fatal there (alloc Q-4b).
         """
-        key = wanted, position
+        key = wanted.amounts, position  # claims by one template ask for the same
         known = self._shares.get(key)
         if known is None:
             known = self._shares[key] = self._share(wanted, position)
@@ -104,13 +104,15 @@ class Judge:
         lacking = share.refusal or self.lack(position, share)
         return Rejection(Why.CAPACITY, lacking) if lacking else None
 
-    def lack(self, position: int, share: Share, in_flight: Mapping[str, int] = NOTHING) -> str:
+    def lack(
+        self, position: int, share: Share, in_flight: Mapping[str, int] = NOTHING, *, in_words: bool = True
+    ) -> str:
         """What there is too little left of, beside what claims and this call take; empty if nothing."""
         candidate = self._view.candidates[position]
         used = self._inputs.allocated.capacity.get(candidate.id)
         if not used and not in_flight:
             return ""  # `Share.refusal` has told
-        return lack(candidate.device, share, used or {}, in_flight)
+        return lack(candidate.device, share, used or {}, in_flight, in_words=in_words)
 
     def left(self, position: int, name: str) -> int:
         """What claims leave of a capacity of the device, in units of 10^-9."""

@@ -50,6 +50,7 @@ class Wanted:
         is_admin: whether it only looks at devices, whoever uses them (alloc R-8, S-12).
         spot: how errors name it.
         entry: as the claim has it.
+        amounts: what it asks of capacities: name, units of 10^-9, and how it is written, which upstream minds (oracle 7 no. 3).
     """
 
     report: RequestRef
@@ -62,6 +63,7 @@ class Wanted:
     spot: ClaimSpot
     entry: AnyRequest
     derived: Mapping[str, str]
+    amounts: tuple[tuple[str, int, str], ...] = ()
     constraints: tuple[Constraint, ...] = ()
     is_admin: bool = False
 
@@ -106,6 +108,12 @@ class ClaimRequests:
 
     claim: ResourceClaim
     requests: tuple[Request, ...]
+
+
+def _amounts(entry: AnyRequest) -> tuple[tuple[str, int, str], ...]:
+    if entry.capacity is None:
+        return ()
+    return tuple((name, asked.nano, asked.text) for name, asked in sorted(entry.capacity.requests.items()))
 
 
 def claim_label(claim: ResourceClaim) -> str:
@@ -212,6 +220,7 @@ class Reader:
             matcher=matcher,
             spot=spot,
             entry=entry,
+            amounts=_amounts(entry),
             derived={each.name: each.expression for each in entry.derived_attributes},
             is_admin=bool(getattr(entry, "admin_access", None)),
         )

@@ -107,7 +107,7 @@ class Taking:
     def outrun(self, position: int, share: Share) -> str:
         """The capacity of the device that too little is left of, in words; empty if there is enough (alloc Q-1)."""
         device_id = self._candidates[position].id
-        return self._judge.lack(position, share, self.shares.uses(device_id))
+        return self._judge.lack(position, share, self.shares.uses(device_id), in_words=self._in_words)
 
     def _take(self, claim: int, wanted: Wanted, position: int) -> Rejection | None:
         candidate = self._candidates[position]
