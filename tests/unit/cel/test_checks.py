@@ -258,7 +258,51 @@ HINTS = {
     "true & true": "write && for a logical and",
     "true or true": "write || for a logical or",
     "not true": "write ! for a logical not",
+    "device.foo": "there are: allowMultipleAllocations, attributes, capacity, driver",
+    "device.driver == 'x')": "this ) closes nothing: there is no ( for it",
+    "['a']] == []": "this ] closes nothing: there is no [ for it",
+    "true }": "this } closes nothing: there is no { for it",
+    "('a'] == 'a'": ") is missing before this ]",
+    "['a') == []": "] is missing before this )",
+    "'a'.matches('(?!small)')": "RE2 has no look-ahead",
+    "'a'.matches('^(?=a)b')": "RE2 has no look-ahead",
+    "'a'.matches('(?<=a)b')": "RE2 has no look-behind",
+    "'a'.matches('(?<!a)b')": "RE2 has no look-behind",
+    "'a'.matches('(?>a)')": "RE2 has no atomic groups",
+    "'a'.matches(r'(a)\\1')": "RE2 has no back-references",
+    "'a'.matches(r'(?P<n>a)\\k<n>')": "RE2 has no back-references",
+    "'a'.matches('a++')": "RE2 has no possessive repetitions",
+    "'a'.matches(r'a\\Z')": "write \\z, or $",
+    "'a'.matches('(la')": ") is missing",
+    "'a'.matches('[a')": "] is missing",
+    "'a'.matches('a)')": "there is a ) too many",
+    "'a'.matches('*a')": "there is nothing before * to be repeated: any text is .*",
+    "'a'.matches('a**')": "RE2 says: invalid nested repetition operator: **",
+    "'a'.matches('a{2,1}')": "{2,1} is no repetition: at most 1000",
+    "'a'.matches('a{1001}')": "{1001} is no repetition: at most 1000",
+    "'a'.matches('[z-a]')": "RE2 says: invalid character class range: z-a",
+    "'a'.matches('a\\\\')": "RE2 says: trailing backslash at end of expression",
+    "duration('1day') == duration('24h')": 'h, m, s, ms, us, ns: did you mean "24h"?',
+    "duration('2w') == duration('24h')": 'did you mean "336h"?',
+    "duration('1.5 days') == duration('24h')": 'did you mean "36h"?',
+    "duration('90 min') == duration('24h')": 'did you mean "90m"?',
+    "duration('30') == duration('24h')": 'did you mean "30s"?',
+    "duration('5 S') == duration('24h')": 'did you mean "5s"?',
+    "duration('soon') == duration('24h')": "a duration is numbers with the units h, m, s, ms, us, ns",
+    "timestamp('2026-01-31') == timestamp(0)": 'did you mean "2026-01-31T00:00:00Z"?',
+    "timestamp('2026-01-31 12:30') == timestamp(0)": 'did you mean "2026-01-31T12:30:00Z"?',
+    "timestamp('2026-01-31T12:30:05') == timestamp(0)": 'did you mean "2026-01-31T12:30:05Z"?',
+    "timestamp('2026-02-31') == timestamp(0)": 'a timestamp is written like "2026-01-31T12:00:00Z"',
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "expression", ["timestamp(-99999999999999) == timestamp(0)", "device.driver == ')' ']'"]
+)
+def test_nothing_is_guessed_where_nothing_is_known(expression: str) -> None:
+    with pytest.raises(CelCompileError) as caught:
+        COMPILER.compile(expression, DEFAULT_1_37)
+    assert "hint" not in str(caught.value)
 
 
 @pytest.mark.parametrize("expression", HINTS)

@@ -95,7 +95,8 @@ class Hints:
 
     def for_field(self, field: str) -> str:
         """A field that `device` does not have."""
-        return _FIELDS.get(field) or _similar(field, self._environment.fields)
+        known = self._environment.fields
+        return _FIELDS.get(field) or _similar(field, known) or f"there are: {', '.join(sorted(known))}"
 
     def for_name(self, name: str, scope: Collection[str]) -> str:
         """A name that nobody has declared."""

@@ -14,6 +14,8 @@ from dra_operator.cel.parsing.source import compile_error, located
 from dra_operator.cel.types.kinds import DYN, Kind
 from dra_operator.errors import CelRuntimeError
 
+from . import reasons
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
 
     from .checks import Checked
 
-    Fault = tuple[int, str]
+    Fault = tuple[int, str] | tuple[int, str, str]
+    """Position, upstream's message, hint."""
     Validator = Callable[["Checked", Node, bool], Iterator[Fault]]
 
 EXEMPT: Final = "format"
@@ -61,22 +64,34 @@ def constant_arguments(checked: Checked, node: Node, _: bool) -> Iterator[Fault]
     # The first argument without the receiver.
     argument = node.args[0] if isinstance(node, syntax.Call) and node.args else None
     overloads = checked.calls.get(node, ()) if isinstance(node, syntax.Call) else ()
-    if overloads and isinstance(argument, syntax.Literal) and not _works(overloads[0], argument.value):
-        yield argument.at, f"invalid {overloads[0].name} argument"
+    if overloads and isinstance(argument, syntax.Literal):
+        why = _fault(overloads[0], argument.value)
+        if why is not None:
+            hint = _hint(overloads[0], argument.value, why)
+            yield argument.at, f"invalid {overloads[0].name} argument", hint
 
 
-_CONVERSIONS: Final = frozenset({"duration", "timestamp"})
+_CONVERSIONS: Final = {"duration": reasons.of_duration, "timestamp": reasons.of_timestamp}
 
 
-def _works(overload: Overload, value: object) -> bool:
+def _fault(overload: Overload, value: object) -> str | None:
+    """Why a literal does not work; None if it does."""
     try:
         if overload.name in _CONVERSIONS:
             overload.run(value)
         elif overload.name == "matches" and isinstance(value, str):
             PATTERNS.get(value)
-    except CelRuntimeError:
-        return False
-    return True
+    except CelRuntimeError as error:
+        return str(error)
+    return None
+
+
+def _hint(overload: Overload, value: object, why: str) -> str:
+    if not isinstance(value, str):
+        return ""
+    if overload.name in _CONVERSIONS:
+        return _CONVERSIONS[overload.name](value, overload.run)
+    return reasons.of_pattern(why)
 
 
 def homogeneous_literals(checked: Checked, node: Node, is_exempt: bool) -> Iterator[Fault]:  # noqa: FBT001 -- a validator

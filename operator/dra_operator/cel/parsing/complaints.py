@@ -184,7 +184,7 @@ def unfinished(token: Token) -> Complaint:
 def after_operand(token: Token, following: Token, before: Token, construct: str) -> Complaint:
     """Something else where an operator, or the end of what is open, is expected."""
     wanted = _AFTER[construct]
-    hint = _WORDS.get(token.text, "") or _WORDS.get(before.text, "")
+    hint = _WORDS.get(token.text, "") or _WORDS.get(before.text, "") or _unbalanced(token, wanted[0])
     if token.kind == END:
         hint = "" if construct == "key" else f"{wanted[0]} is missing before the end"
     missing = (token.kind == END and construct in {"(", "call", "method", "index"}) or (
@@ -193,6 +193,22 @@ def after_operand(token: Token, following: Token, before: Token, construct: str)
     if following.kind not in wanted and missing:
         return token.at, f"Syntax error: missing '{wanted[0]}' at '{_shown(token) or END}'", hint
     return token.at, _input(token, _set(wanted), extra=following.kind in wanted and token.kind != END), hint
+
+
+_OPENING: Final = {")": "(", "]": "[", "}": "{"}
+
+
+def _unbalanced(token: Token, closing: str) -> str:
+    """Of a closing bracket that closes nothing, or not what is open."""
+    if token.kind not in _OPENING:
+        return ""
+    if closing in _OPENING:
+        return f"{closing} is missing before this {token.kind}"
+    return (
+        f"this {token.kind} closes nothing: there is no {_OPENING[token.kind]} for it"
+        if closing == END
+        else ""
+    )
 
 
 def for_literal(token: Token) -> str:
