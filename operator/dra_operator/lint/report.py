@@ -23,6 +23,9 @@ MOST = 160
 LONGEST = 1000
 """Characters of a message that are shown; it may hold a value of any length. Arbitrary."""
 
+_ARROW = "→"
+"""A tab that is what is wrong; others are shown as blanks."""
+
 _JOINERS = frozenset("\u200c\u200d")
 """Parts of words and pictures, though of the category of characters that show nothing."""
 
@@ -73,9 +76,11 @@ def _window(finding: Finding) -> tuple[str, int, int]:
     if len(line) > MOST:
         first = max(0, min(start - MOST // 4, len(line) - MOST))
         line, start, end = line[first : first + MOST], start - first, min(end - first, MOST)
-    before, below = _shown(line[:start]), _shown(line[start:end])
+    before, below, after = _shown(line[:start]), _shown(line[start:end]), _shown(line[end:])
+    if line[start:end].strip("\t") == "":
+        below = _ARROW * len(line[start:end])
     at = cell_len(before) + max(0, start - len(line))
-    return _shown(line), at, at + cell_len(below)
+    return before + below + after, at, at + cell_len(below)
 
 
 def summary(findings: Sequence[Finding], objects: int) -> str:

@@ -39,6 +39,9 @@ _MARK: Final = re.compile("(\\A|^---[^\\n]*\\n)\ufeff", re.MULTILINE)
 _BREAK: Final = re.compile("[\x85\u2028\u2029]")
 _BREAK_REMEDY: Final = "to YAML, a line ends at U+0085, U+2028 and U+2029 (this one has such), too: remove it, or write it as an escape in double quotes"
 
+_TABS: Final = re.compile("\t+")
+_TAB_REMEDY: Final = "indent with spaces; each tab is shown as an arrow"
+
 TEMPLATE_REMEDY: Final = "this looks like a template: lint what `helm template` makes of it"
 
 
@@ -220,6 +223,10 @@ class _Builder:
     def fault(self, error: yaml.MarkedYAMLError, chunk: str) -> Fault:
         mark = error.problem_mark or error.context_mark
         line, column = self._places.at(mark) if mark is not None else self._places.moved(0, 0)
+        tabs = _TABS.match(chunk, mark.index) if mark is not None else None
+        if tabs is not None:
+            message = "cannot be read: there is a tab where YAML takes nothing but spaces"
+            return Fault("BadYaml", message, Span(line, column, line, column + len(tabs[0])), _TAB_REMEDY)
         what = ", ".join(filter(None, (error.context, error.problem)))
         remedy = _BREAK_REMEDY if self._has_breaks(line) else _remedy(chunk)
         return Fault("BadYaml", f"cannot be read: {what}", Span(line, column, line, column + 1), remedy)

@@ -42,6 +42,15 @@ def test_carets_are_below_what_is_wrong_whatever_its_characters_are_wide(before:
     assert carets.count("^") == cell_len(wrong)
 
 
+@pytest.mark.parametrize("before", ["", "  ", "\t- ", "\u6f22: "])
+def test_a_tab_that_is_wrong_is_seen(before: str) -> None:
+    line, carets = text([finding(f"{before}\t\ta: 1\tb", len(before), 2)]).plain.split("\n")[2:4]
+
+    assert line.endswith("→→a: 1 b")
+    assert line.count("→") == carets.count("^")
+    assert carets.index("^") == cell_len(line[: line.index("→")])
+
+
 def test_a_caret_behind_the_end_of_a_line_is_there() -> None:
     line, carets = text([finding("\u6f22: ", 3, 1)]).plain.split("\n")[2:4]
 

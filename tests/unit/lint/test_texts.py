@@ -165,6 +165,40 @@ def test_what_is_written_as_escapes_is_found_at_each_character() -> None:
         assert json.loads(f'"{text[span.column : span.end_column]}"') == character
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a:\n^\tb: 1\n",
+        "a:\n  b: 1\n^\tc: 1\n",
+        "a:\n  b:\n  ^\t\tc: 1\n",
+        "a:\n  - b\n  ^\t- c\n",
+        "a:\n  b: |\n^\ttext\n  c: 1\n",
+        "a:\n-^\tb: 1\n \tc: 1\n",
+        'a: "x\n\ty"\n^\tb: 1\n',
+        "a: {{ b }}\nc:\n^\td: 1\n",
+    ],
+)
+def test_a_tab_that_indents_is_called_so(text: str) -> None:
+    before, _, after = text.partition("^")
+    if "{{" in text:
+        before = before.replace("{{ b }}", "'{{ b }}'")
+    (document,) = documents("made.yaml", before + after)
+
+    (fault,) = document.faults
+    assert (fault.code, "tab" in fault.message, "spaces" in fault.remedy) == ("BadYaml", True, True)
+    assert (fault.span.line, fault.span.column) == (before.count("\n"), len(before.rpartition("\n")[2]))
+    tabs = document.lines[fault.span.line][fault.span.column : fault.span.end_column]
+    assert tabs == after[: len(tabs)] == "\t" * len(tabs)
+    assert not after[len(tabs) :].startswith("\t")
+
+
+@pytest.mark.parametrize(
+    "text", ['a: "x\n\ty"\n', "a:\t1\n", "a: {b: 1,\n\tc: 2}\n", "a: |\n  c\n  \tb\n", "a: 1\t# c\n"]
+)
+def test_a_tab_where_yaml_takes_it_is_no_fault(text: str) -> None:
+    assert [document.faults for document in documents("made.yaml", text)] == [[]]
+
+
 def test_json_may_be_several_objects_as_jq_prints_them() -> None:
     text = '{"a": 1}\n{"b": "---"} {"c": "x"}\n{\n\t"d": {"e": 2}\n}\n'
     found = documents("made.json", text)
