@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
-from dra_operator.words import listed
+from dra_operator.cel.parsing import syntax
+from dra_operator.words import akin, listed
 
 from .known import split
-from .lookups import facts
+from .lookups import facts, parts, read_by
 from .names import NAMED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
     from dra_operator.model import Device, DeviceAttribute, ResourceSlice
+
+    from .known import Published
+
+
+_KEY: Final = "no such key: "
 
 
 def missing(expression: str, why: str) -> tuple[int, int] | None:
     """Where the name stands that a device has not, if it stands there once."""
-    _, missing, name = why.partition("no such key: ")
-    found = [one for one in facts(expression).lookups if missing and name in {one.name, one.domain}]
-    return (found[0].start, found[0].length) if len(found) == 1 else None
+    _, absent, name = why.partition(_KEY)
+    if not absent:
+        return None
+    found = [(one.start, one.length) for one in facts(expression).lookups if name in {one.name, one.domain}]
+    if not found:  # of a domain that is computed, or behind a variable
+        read = re.compile(rf"""(?:\.\??\s*|["'])({re.escape(name)})(?![\w-])""")
+        found = [(one.start(1), len(name)) for one in read.finditer(expression)]
+    return found[0] if len(found) == 1 else None
 
 
 def instead(expression: str, devices: Iterable[tuple[ResourceSlice, Device]]) -> str:
@@ -42,13 +54,46 @@ def _scalar(attribute: DeviceAttribute) -> object:
     return next((value for value in values if value is not None), None)
 
 
-def mending(why: str) -> str:
-    """What helps against a failure; empty for look-ups that find nothing, whose remedy is that of the code."""
-    if "no such key" in why:
-        return ""
+def mending(expression: str, why: str, device: Device, driver: str, published: Published) -> str:
+    """What helps against a failure; empty where it is to guard the look-up, the remedy of the code.
+
+    Args:
+        expression: that fails.
+        why: in upstream's words.
+        device: that it fails on.
+        driver: of the device.
+        published: names; one that is nearly the one that is missing was meant.
+    """
+    _, absent, name = why.partition(_KEY)
+    if absent:
+        maps = published.names.values()
+        names = {each for domains in maps for found in domains.values() for each in found}
+        near = "" if name in names | published.domains else akin(name, names | published.domains)
+        return f"did you mean `{near}`?" if near else ""
     if "no such overload" in why:
-        return "the attribute is of another type than the expression takes it for"
+        texts = {
+            "/".join(split(each, driver)) for each, one in device.attributes.items() if one.string is not None
+        }
+        return (
+            contained(expression, texts)
+            or "the attribute is of another type than the expression takes it for"
+        )
     return "correct what the message names: guarding a look-up does not help"
+
+
+def contained(expression: str, texts: Container[str]) -> str:
+    """What to write for `"a" in text`; empty if that is not there. `texts` are the attributes that are text."""
+    for node in parts(expression):
+        if not isinstance(node, syntax.Call) or node.function != "@in":
+            continue
+        wanted, (domain, identifier) = node.args[0], (*read_by(node.args[1], {})[1:], "", "")[:2]
+        if (
+            isinstance(wanted, syntax.Literal)
+            and isinstance(wanted.value, str)
+            and f"{domain}/{identifier}" in texts
+        ):
+            return f'write `device.attributes["{domain}"].{identifier}.contains({shown(wanted.value)})`'
+    return ""
 
 
 def shown(value: object) -> str:

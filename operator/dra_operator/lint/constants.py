@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 from dra_operator.cel.checking.environment import stored_expressions
 from dra_operator.cel.parsing import syntax
-from dra_operator.cel.parsing.parser import parse
 from dra_operator.cel.parsing.tokens import tokens
 from dra_operator.errors import CelError, CelRuntimeError
 
 from .advice import shown
+from .lookups import parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-
-    from dra_operator.cel.parsing.syntax import Node
 
     from .objects import Item
     from .places import Path
@@ -58,12 +56,8 @@ def tell(item: Item, path: Path, expression: str) -> None:
 @lru_cache(maxsize=4096)
 def _unreadable(expression: str) -> tuple[tuple[syntax.Call, syntax.Literal, str], ...]:
     """Calls with a constant that cannot be read, the constant, and the engine's words."""
-    try:
-        root = parse(expression)
-    except (CelError, RecursionError):
-        return ()
     found = []
-    for call in _calls(root):
+    for call in _calls(expression):
         texts = [
             one for one in call.args[:1] if isinstance(one, syntax.Literal) and isinstance(one.value, str)
         ]
@@ -76,13 +70,10 @@ def _unreadable(expression: str) -> tuple[tuple[syntax.Call, syntax.Literal, str
     return tuple(sorted(found, key=lambda one: one[1].at))
 
 
-def _calls(node: Node) -> Iterator[syntax.Call]:
-    waiting = [node]
-    while waiting:
-        one = waiting.pop()
+def _calls(expression: str) -> Iterator[syntax.Call]:
+    for one in parts(expression):
         if isinstance(one, syntax.Call) and (one.function, one.target is not None) in _READ_AS:
             yield one
-        waiting += syntax.children(one)
 
 
 def _fault(name: str, *values: object) -> str:

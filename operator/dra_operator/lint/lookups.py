@@ -73,8 +73,8 @@ class Facts:
 
     lookups: tuple[Lookup, ...] = ()
     equalities: tuple[Equality, ...] = ()
-    never: bool = False
-    """Whether it is the constant `false`, or insists on it."""
+    denials: tuple[int, ...] = ()
+    """Where the constant `false` stands that it is, or insists on."""
 
     drivers: tuple[Equality, ...] = ()
     """All constants that it compares the driver with, whether it insists on one or not."""
@@ -97,9 +97,21 @@ def facts(expression: str) -> Facts:
     return Facts(
         reader.lookups(),
         tuple(found for one in conditions for found in reader.equality(one)),
-        any(isinstance(one, syntax.Literal) and one.value is False for one in conditions),
+        tuple(one.at for one in conditions if isinstance(one, syntax.Literal) and one.value is False),
         reader.drivers(),
     )
+
+
+def parts(expression: str) -> Iterator[Node]:
+    """All parts of an expression, from the outside to the inside; none if it does not parse."""
+    try:
+        waiting = [parse(expression)]
+    except (CelError, RecursionError):
+        return
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += syntax.children(node)
 
 
 def _conditions(node: Node) -> Iterator[Node]:

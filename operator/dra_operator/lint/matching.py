@@ -39,6 +39,8 @@ _EXPLAINING: Final = frozenset({
 })  # fmt: skip
 """Codes of findings that tell why no device meets an expression, or that nobody will ask one."""
 
+_NO_DENIAL: Final = "leave `false` out, or write a condition that some device meets"
+
 MOST_DEVICES: Final = 32
 """Of one claim (alloc A rules; `AllocationResultsMaxSize`)."""
 
@@ -193,7 +195,8 @@ class Matcher:
             short = why.partition(". consider")[0].removeprefix("CEL: ")
             message = f"fails on {len(failed)} of the {among}, such as {where}: {short}"
             part = missing(selector.expression, short)
-            item.tell("FailsOnDevices", path, message, remedy=mending(why), part=part)
+            remedy = mending(selector.expression, short, device, slice_.spec.driver, self._known.published)
+            item.tell("FailsOnDevices", path, message, remedy=remedy, part=part)
         elif not met:
             message = f"none of the {among} meets it"
             item.tell("MatchesNothing", path, message, remedy=instead(selector.expression, before))
@@ -324,9 +327,11 @@ def _contradicts(item: Item, selectors: Sequence[_Selector]) -> bool:
     seen: dict[str, tuple[object, bool]] = {}
     for selector in selectors:
         known = facts(selector.expression)
-        if known.never:
+        if known.denials:
             if selector.path is not None and not item.is_told(selector.path):
-                item.tell("NeverTrue", selector.path, "insists on `false`: no device can ever meet it")
+                message = "insists on `false`: no device can ever meet it"
+                part = (known.denials[0], len("false"))
+                item.tell("NeverTrue", selector.path, message, remedy=_NO_DENIAL, part=part)
             return True
         for one in known.equalities:
             value, of_class = seen.setdefault(one.what, (one.value, selector.path is None))

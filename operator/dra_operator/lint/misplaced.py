@@ -72,6 +72,32 @@ def meant_at(expression: str, offset: int) -> str:
         before = expression[offset : one.start] if offset >= 0 else ""
         if one.covers(offset) or (between and not between.strip(" )]\n\t")) or _COMPARED.fullmatch(before):
             return one.remedy
+    return _dashed(expression, offset)
+
+
+_DASHED: Final = re.compile(
+    r"\bdevice\.(attributes|capacity)\.([\w.-]*-[\w.-]*)\.(\w+)|\.\??((?!\d)\w+(?:-(?!\d)\w+)+)"
+)
+
+
+def is_cut(expression: str, end: int) -> bool:
+    """Whether a name that ends there goes on behind a dash, which is minus."""
+    return re.compile(r"-(?!\d)\w").match(expression, end) is not None
+
+
+def _dashed(expression: str, offset: int) -> str:
+    """What to do about a name with dashes, each of which is taken for minus."""
+    for found in _DASHED.finditer(expression):
+        if not found.start() <= offset < found.end():
+            continue
+        if found[1]:
+            return f'write `device.{found[1]}["{found[2]}"].{found[3]}`'
+        first, *others = found[4].split("-")
+        meant = first + "".join(word[:1].upper() + word[1:] for word in others)
+        return (
+            f'the `-` in `{found[4]}` is taken for minus, and a key with dashes is written `["{found[4]}"]`; but names of attributes and capacities have '
+            f"none, only letters, digits and `_`: is it `{meant}`?"
+        )
     return ""
 
 

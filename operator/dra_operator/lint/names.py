@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from dra_operator.validation.objects import Obj, dicts, dig
 from dra_operator.words import akin, listed, nearest
 
+from . import misplaced
 from .lookups import ATTRIBUTES, CAPACITY, facts
-from .misplaced import misplaced
 
 if TYPE_CHECKING:
     from dra_operator.model import ResourceClaimSpec
@@ -40,9 +40,11 @@ def lookups(item: Item, path: Path, expression: str, known: Known) -> None:
     _drivers(item, path, expression, known)
     insisted = {str(one.value) for one in facts(expression).equalities if one.what == "driver"}
     judged = "ResourceSlice" in known.whole or not insisted or bool(insisted & known.published.drivers)
-    wrong = misplaced(expression)
+    wrong = misplaced.misplaced(expression)
+    is_refused = any(one.code == "CelInvalid" and one.path == item.place(path) for one in item.found)
     for lookup in facts(expression).lookups:
-        if any(one.covers(lookup.start) for one in wrong):
+        is_cut = is_refused and misplaced.is_cut(expression, lookup.start + lookup.length)
+        if is_cut or any(one.covers(lookup.start) for one in wrong):
             continue
         if lookup.domain not in known.published.domains:
             if not lookup.name:

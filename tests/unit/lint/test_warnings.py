@@ -171,6 +171,56 @@ def test_what_is_told_of_a_selector_says_what_to_write(expression: str, remedy: 
     assert remedy in finding.remedy
 
 
+@pytest.mark.parametrize(
+    ("expression", "code", "part", "remedy"),
+    [
+        ('device.attributes[device.driver].modle.contains("a")', "FailsOnDevices", "modle", "did you mean `model`?"),
+        (f'[{GPU}].all(a, a.modle == "x")', "FailsOnDevices", "modle", "did you mean `model`?"),
+        (f'[{GPU}].all(a, a["modle"] == "x")', "FailsOnDevices", "modle", "did you mean `model`?"),
+        ("device.capacity[device.driver].memry.isInteger()", "FailsOnDevices", "memry", "did you mean `memory`?"),
+        ("device.attributes[device.driver].old", "FailsOnDevices", "old", "guard the look-up"),
+        ('device.attributes[device.driver].flavour == "x"', "FailsOnDevices", "flavour", "guard the look-up"),
+        (f'"10" in {GPU}.model', "FailsOnDevices", None, f'write `{GPU}.model.contains("10")`'),
+        (f'{GPU}.index == 0 && !("10" in {GPU}.model)', "FailsOnDevices", None, f'write `{GPU}.model.contains("10")`'),
+        (f'"10" in {GPU}.index', "FailsOnDevices", None, "another type"),
+        ("false", "NeverTrue", "false", "leave `false` out"),
+        (f'{GPU}.model == "a100" && false', "NeverTrue", "false", "leave `false` out"),
+        ("device.foo", "CelInvalid", ".foo", "there are: allowMultipleAllocations, attributes, capacity, driver"),
+        ('device.driver == "x")', "CelInvalid", ")", "closes nothing"),
+        ('device.driver.matches("(?!small)")', "CelInvalid", '"(?!small)"', "RE2 has no look-ahead"),
+        ('duration("1day") < duration("2h")', "CelInvalid", '"1day"', 'did you mean "24h"?'),
+    ],
+)  # fmt: skip
+def test_the_remedy_is_for_what_was_meant(expression: str, code: str, part: str | None, remedy: str) -> None:
+    (finding,) = look(documents("made.yaml", "---\n".join([SLICE, CLASS, claim(expression)])))
+
+    assert (finding.code, remedy in finding.remedy) == (code, True), finding.remedy
+    if part is not None:
+        assert finding.source[finding.column - 1 : finding.end_column - 1] == part
+
+
+@pytest.mark.parametrize(
+    ("expression", "remedy"),
+    [
+        (f'{GPU}.product-name == "x"', 'written `["product-name"]`; but names of attributes and capacities have none, only letters, digits and `_`: is it `productName`?'),
+        (f'[{GPU}].all(a, a.?product-name.orValue("") == "x")', "is it `productName`?"),
+        ('device.attributes.my-driver.example.com.model == "x"', 'write `device.attributes["my-driver.example.com"].model`'),
+    ],
+)  # fmt: skip
+def test_a_dash_in_a_name_is_told_from_minus(expression: str, remedy: str) -> None:
+    found = look(documents("made.yaml", "---\n".join([SLICE, CLASS, claim(expression)])))
+
+    assert {one.code for one in found} == {"CelInvalid"}
+    assert all(remedy in one.remedy for one in found)
+
+
+def test_minus_is_no_dash() -> None:
+    assert told(SLICE, CLASS, claim(f"[1, 2].exists(x, {GPU}.index-x == -1)")) == []
+    assert told(SLICE, CLASS, claim(f"[1, 2].exists(x, {GPU}.indx-x == -1)")) == [
+        ("UnknownAttribute", "indx")
+    ]
+
+
 def test_a_fault_beside_a_misplaced_name_keeps_its_hint() -> None:
     found = look(
         documents("made.yaml", claim('device.attributes.gpu.test.model == "a" && devise.driver == "b"'))
