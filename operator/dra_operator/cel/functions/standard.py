@@ -472,14 +472,15 @@ def double_of_number(value: float) -> float:
 
 
 # Possessive: nothing is tried twice, however long the text. Underscores stand between digits, and behind `0x`.
-_DIGITS: Final = "[0-9]++(?:_[0-9]++)*+"
-_HEX_DIGITS: Final = "[0-9a-fA-F]++(?:_[0-9a-fA-F]++)*+"
+# No possessive groups: Python before 3.11.5 takes half of one for a match. Nothing here can be read in two ways, so nothing is tried twice.
+_DIGITS: Final = "[0-9]++(?:_[0-9]++)*"
+_HEX_DIGITS: Final = "[0-9a-fA-F]++(?:_[0-9a-fA-F]++)*"
 _DECIMAL = re.compile(
-    rf"[+-]?(?:{_DIGITS}(?:\.(?:{_DIGITS})?+)?+|\.{_DIGITS})(?:[eE][+-]?{_DIGITS})?+"
+    rf"[+-]?(?:{_DIGITS}(?:\.(?:{_DIGITS})?)?|\.{_DIGITS})(?:[eE][+-]?{_DIGITS})?"
     r"|[+-]?(?i:inf|infinity)|(?i:nan)"
 )
 _HEXADECIMAL = re.compile(
-    rf"([+-]?0[xX](?:_?{_HEX_DIGITS}(?:\.(?:{_HEX_DIGITS})?+)?+|\.{_HEX_DIGITS}))[pP]([+-]?{_DIGITS})"
+    rf"([+-]?0[xX](?:_?{_HEX_DIGITS}(?:\.(?:{_HEX_DIGITS})?)?|\.{_HEX_DIGITS}))[pP]([+-]?{_DIGITS})"
 )
 _FARTHEST_POWER: Final = 10**6
 """Powers of two behind which no text of ours leaves the range of doubles."""
