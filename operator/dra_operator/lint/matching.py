@@ -39,6 +39,9 @@ _EXPLAINING: Final = frozenset({
 })  # fmt: skip
 """Codes of findings that tell why no device meets an expression, or that nobody will ask one."""
 
+_HOPELESS: Final = frozenset({"MatchesNothing", "NeverTrue", "CelInvalid"})
+"""Codes of findings by which an alternative cannot be met."""
+
 _NO_DENIAL: Final = "leave `false` out, or write a condition that some device meets"
 
 MOST_DEVICES: Final = 32
@@ -88,6 +91,7 @@ class Matcher:
         devices = dig(item.obj, *map(str, path), "devices") or {}
         at = (*path, "devices")
         chosen = [self._request(item, *form) for form in _forms(devices, at)]
+        _fall_back(item, chosen)
         _count(item, devices, at)
         self._constraints(item, devices, at, chosen)
         self._config(item, devices, at, chosen)
@@ -349,6 +353,25 @@ def _contradicts(item: Item, selectors: Sequence[_Selector]) -> bool:
                 item.tell("NeverTrue", selector.path, message, remedy=remedy, part=(one.start, one.length))
             return True
     return False
+
+
+def _fall_back(item: Item, chosen: Iterable[Chosen]) -> None:
+    """Forget which alternatives nothing meets, unless no alternative of the request can be met: falling back is what they are for."""
+    groups: dict[Path, list[Chosen]] = {}
+    for one in chosen:
+        if one.path[-2] == "firstAvailable":
+            groups.setdefault(one.path[:-1], []).append(one)
+    for path, group in groups.items():
+        if not all(one.devices == () or _is_hopeless(item, one.path) for one in group):
+            below = f"{item.place(path)}["
+            item.found[:] = [
+                one for one in item.found if one.code != "MatchesNothing" or not one.path.startswith(below)
+            ]
+
+
+def _is_hopeless(item: Item, path: Path) -> bool:
+    below = f"{item.place(path)}."
+    return any(one.code in _HOPELESS and one.path.startswith(below) for one in item.found)
 
 
 def _attributes(candidate: Candidate) -> set[tuple[str, str]]:

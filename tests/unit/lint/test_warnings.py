@@ -221,6 +221,55 @@ def test_minus_is_no_dash() -> None:
     ]
 
 
+def alternatives(*expressions: str, version: str = "v1") -> str:
+    listed = [
+        f"{{name: a{number}, deviceClassName: gpu.test, selectors: [{{cel: {{expression: {one!r}}}}}]}}"
+        for number, one in enumerate(expressions)
+    ]
+    request = f"{{name: gpu, firstAvailable: [{', '.join(listed)}]}}"
+    return (
+        f"apiVersion: resource.k8s.io/{version}\nkind: ResourceClaim\nmetadata: {{name: made}}\n"
+        f"spec: {{devices: {{requests: [{request}]}}}}\n"
+    )
+
+
+HERE, ELSEWHERE = f'{GPU}.model == "a100"', f'{GPU}.model == "h100"'
+
+
+@pytest.mark.parametrize(
+    ("expressions", "expected"),
+    [
+        ((ELSEWHERE, HERE), []),
+        ((HERE, ELSEWHERE), []),
+        ((ELSEWHERE, ELSEWHERE, HERE), []),
+        ((ELSEWHERE, ELSEWHERE), ["MatchesNothing", "MatchesNothing"]),
+        ((ELSEWHERE,), ["MatchesNothing"]),
+        ((ELSEWHERE, "false"), ["MatchesNothing", "NeverTrue"]),
+        ((ELSEWHERE, f"{GPU}.index"), ["FailsOnDevices", "MatchesNothing"]),
+        ((f'{GPU}.modle == "a"', HERE), ["UnknownAttribute"]),
+        ((f"{GPU}.index", HERE), ["FailsOnDevices"]),
+    ],
+)
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+def test_an_alternative_that_nothing_meets_is_told_only_if_none_can_be_met(
+    expressions: tuple[str, ...], expected: list[str], version: str
+) -> None:
+    codes = sorted(code for code, _ in told(SLICE, CLASS, alternatives(*expressions, version=version)))
+
+    assert [code for code in codes if code != "VersionNotServed"] == expected
+
+
+def test_an_alternative_whose_driver_publishes_nothing_may_be_fallen_back_from() -> None:
+    everything = Known(whole=frozenset({"ResourceSlice"}))
+    made = alternatives('device.driver == "fpga.test"', HERE).replace("gpu.test, sel", "none, sel", 1)
+    both = alternatives('device.driver == "fpga.test"').replace("gpu.test, sel", "none, sel", 1)
+
+    assert told(SLICE, CLASS, made, known=everything) == []
+    assert told(SLICE, CLASS, both, known=Known(whole=frozenset({"ResourceSlice"}))) == [
+        ("MatchesNothing", '"fpga.test"')
+    ]
+
+
 def test_a_fault_beside_a_misplaced_name_keeps_its_hint() -> None:
     found = look(
         documents("made.yaml", claim('device.attributes.gpu.test.model == "a" && devise.driver == "b"'))
