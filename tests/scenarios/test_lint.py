@@ -355,3 +355,13 @@ def test_terminals_that_cannot_show_a_line_show_what_they_can(encoding: str) -> 
 
     assert done.returncode == 1, done.stderr.decode(encoding)
     assert "\\U0001f600" in done.stdout.decode(encoding)
+
+
+def test_feature_gates_are_named_as_the_api_server_takes_them(tmp_path: Path) -> None:
+    file = tmp_path / "made.yaml"
+    file.write_text(BAD.replace("device.typo", 'device.attributes["gpu.test"].a.includes("b")'))
+
+    assert run("-f", str(file)).exit_code == 1
+    assert run("-f", str(file), "--feature-gates=DRAListTypeAttributes=true").exit_code == 0
+    wrong = run("-f", str(file), "--feature-gates=DRAListTypeAttribute=true")
+    assert (wrong.exit_code, "did you mean DRAListTypeAttributes?" in wrong.output) == (2, True)

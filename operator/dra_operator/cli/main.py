@@ -16,7 +16,7 @@ from rich.console import Console
 
 from dra_operator import __version__
 from dra_operator.errors import ApiForbidden, DraError
-from dra_operator.lint import Known, report
+from dra_operator.lint import Known, gates, report
 
 from . import lint
 from .claims import holdings, table
@@ -135,6 +135,13 @@ class LintUnusable(click.ClickException):
     exit_code = 2
 
 
+def _gates(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> frozenset[str]:
+    try:
+        return gates.read(texts)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
 @main.command("lint")
 @click.option(
     "-f",
@@ -154,6 +161,14 @@ class LintUnusable(click.ClickException):
 )
 @click.option("--strict", is_flag=True, help="Exit with 1 for warnings, too.")
 @click.option(
+    "--feature-gates",
+    "gates",
+    multiple=True,
+    metavar="GATE=true|false,…",
+    callback=_gates,
+    help="Feature gates of the API server, as it takes them; those of Kubernetes 1.37 by default.",
+)
+@click.option(
     "-n", "--namespace", help="Namespace of objects that name none; that of the context by default."
 )
 @click.option(
@@ -171,7 +186,7 @@ def lint_command(named: tuple[str, ...], files: tuple[str, ...], output: str, **
     if (not named and not files) or "" in (*named, *files):
         raise click.UsageError("name files or folders, or - for stdin: kubectl dra lint -f FILE")
     where = Where(options["namespace"], options["kubeconfig"], options["context"])
-    known = _told(where)
+    known = replace(_told(where), gates=options["gates"])
     found = read((*named, *files), recursive=options["recursive"])
     findings, objects = lint.examine(found, known)
     _show(findings, objects, output)

@@ -42,7 +42,7 @@ def instead(expression: str, devices: Iterable[tuple[ResourceSlice, Device]]) ->
             shown(_scalar(attribute))
             for slice_, device in devices
             for name, attribute in device.attributes.items()
-            if "/".join(split(name, slice_.spec.driver)) == wanted.what
+            if "/".join(split(name, slice_.spec.driver)) == wanted.what and _scalar(attribute) is not None
         }
         if values and shown(wanted.value) not in values:
             return f"{wanted.what} is {listed(sorted(values), NAMED)} there"

@@ -10,8 +10,8 @@ from dra_operator.cel.costs import reasons
 from dra_operator.cel.costs.units import LIMIT
 from dra_operator.cel.parsing.syntax import Call, Ident, children, place
 from dra_operator.errors import CelError
-from dra_operator.features import DEFAULT_1_37
 
+from .gates import DEFAULT, features
 from .lookups import FULL, read_by
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ _LONGEST: Final = 64
 _OPERATORS: Final = {"_==_": "==", "_!=_": "!=", "_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">=", "_+_": "+", "@in": "in"}  # fmt: skip
 
 
-def explained(expression: str) -> tuple[str, tuple[int, int] | None]:
+def explained(expression: str, gates: frozenset[str] = DEFAULT) -> tuple[str, tuple[int, int] | None]:
     """What to do about an expression that is too costly, and the part of it that makes it so; nothing where that is not known."""
     try:
-        found = reasons.reason(check_selector(expression, new_expressions(DEFAULT_1_37)))
+        found = reasons.reason(check_selector(expression, new_expressions(features(gates))))
     except (CelError, RecursionError):
         return "", None
     return (_remedy(found), _part(expression, found)) if found is not None else ("", None)

@@ -19,6 +19,8 @@ from dra_operator.model import (
 )
 from dra_operator.validation.objects import dicts, dig
 
+from .gates import DEFAULT
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -71,6 +73,7 @@ class Known:
     Attributes:
         namespace: of objects that name none; empty if it is not known.
         whole: kinds of which all are known, as the cluster has told them. Of others, what is not known may well exist.
+        gates: feature gates of the API server that are on.
         driver_names: of drivers that are only spoken of, by selectors of classes.
     """
 
@@ -81,6 +84,7 @@ class Known:
     namespaces: dict[str, Namespace] = field(default_factory=dict)
     namespace: str = ""
     whole: frozenset[str] = frozenset()
+    gates: frozenset[str] = DEFAULT
     published: Published = field(default_factory=Published)
 
     def take(self, value: Value) -> None:

@@ -39,6 +39,7 @@ def look(documents: Iterable[Document], known: Known | None = None) -> list[Find
             continue
         for item in items(document):
             found.append(item.found)
+            item.gates = known.gates
             if _is_object(item) and (not item.is_dra or shaped(item)):
                 fitting.append(item)
     known.take_items(fitting)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dra_operator.validation.objects import Obj, dig
 
 from .findings import CODES, ERROR, WARNING, Finding
+from .gates import DEFAULT
 from .places import Place, Span
 from .texts import inner
 
@@ -38,6 +39,7 @@ class Item:
         obj: in its v1 form, without what is unknown or of another type than it should be, and with defaults.
         told: v1 paths of which something is told already, so that what follows from it is not told again.
         found: findings so far.
+        gates: feature gates that are on.
     """
 
     document: Document
@@ -46,6 +48,7 @@ class Item:
     obj: Obj = field(default_factory=dict)
     told: list[Path] = field(default_factory=list)
     found: list[Finding] = field(default_factory=list)
+    gates: frozenset[str] = DEFAULT
 
     @property
     def kind(self) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from dra_operator.cel.costs.estimate import TOO_COMPLEX
 from dra_operator.errors import CelCompileError
-from dra_operator.features import DEFAULT_1_37
 from dra_operator.validation.claims import check_claim, check_template, references
 from dra_operator.validation.classes import check_class, check_rule
 from dra_operator.validation.expressions import compiled
@@ -19,12 +19,14 @@ from dra_operator.words import akin
 
 from .costly import explained
 from .findings import CODES, REASONS
+from .gates import features
 from .misplaced import meant_at
 from .objects import steps, written
 from .shape import claim_path
 
 if TYPE_CHECKING:
     from dra_operator.validation.causes import Cause
+    from dra_operator.validation.expressions import Judge
     from dra_operator.validation.objects import Obj
 
     from .objects import Item
@@ -33,10 +35,14 @@ if TYPE_CHECKING:
 _FOLLOWS: Final = frozenset({"FieldValueRequired", "FieldValueInvalid"})
 """Reasons that something may be missing for, because what is there does not fit and is told already."""
 
-JUDGE: Final = compiled(DEFAULT_1_37)
 _TOKEN: Final = re.compile(
     r"\.\??\s*\w+|[A-Za-z_]\w*|\d+(?:\.\d+)?|\"[^\"\n]*\"|'[^'\n]*'|&&|\|\||[=!<>]=|\S"
 )
+
+
+@lru_cache(maxsize=16)
+def _judge(gates: frozenset[str]) -> Judge:
+    return compiled(features(gates))
 
 
 def refused(item: Item) -> None:
@@ -47,13 +53,14 @@ def refused(item: Item) -> None:
 
 
 def _checked(item: Item) -> list[Cause]:
+    judge = _judge(item.gates)
     match item.kind:
         case "ResourceClaim":
-            return check_claim(item.obj, JUDGE)
+            return check_claim(item.obj, judge)
         case "ResourceClaimTemplate":
-            return check_template(item.obj, JUDGE)
+            return check_template(item.obj, judge)
         case "DeviceClass":
-            return check_class(item.obj, JUDGE)
+            return check_class(item.obj, judge)
         case "DeviceTaintRule":
             return check_rule(item.obj)
     return check_slice(item.obj)
@@ -81,7 +88,7 @@ def _tell(item: Item, cause: Cause) -> None:
         remedy = CODES["OwnedElsewhere"].remedy
     if TOO_COMPLEX in message:
         code = "CelTooCostly"
-        remedy, part = explained(str(dig_path(item.obj, path) or ""))
+        remedy, part = explained(str(dig_path(item.obj, path) or ""), item.gates)
     item.tell(code, path, message, remedy=remedy, part=part)
 
 

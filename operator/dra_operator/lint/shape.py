@@ -9,13 +9,13 @@ import copy
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_operator.errors import InvalidQuantity
-from dra_operator.features import feature_name
 from dra_operator.quantity import Quantity
 from dra_operator.validation.claims import default_claim_spec
 from dra_operator.validation.fields import table
 from dra_operator.validation.objects import Obj, dicts, dig
 from dra_operator.words import akin
 
+from .gates import off
 from .objects import GROUP
 
 if TYPE_CHECKING:
@@ -35,20 +35,6 @@ FLAT: Final = (
     "deviceClassName", "selectors", "allocationMode", "count", "adminAccess", "tolerations", "capacity", "derivedAttributes",
 )  # fmt: skip
 """Fields that stand directly in a request of v1beta1, and under `exactly` from v1beta2 on (cp G-4)."""
-
-OFF: Final = {
-    "ExactDeviceRequest.derivedAttributes": "DRADerivedAttributes",
-    "DeviceSubRequest.derivedAttributes": "DRADerivedAttributes",
-    "DeviceAttribute.ints": "DRAListTypeAttributes",
-    "DeviceAttribute.bools": "DRAListTypeAttributes",
-    "DeviceAttribute.strings": "DRAListTypeAttributes",
-    "DeviceAttribute.versions": "DRAListTypeAttributes",
-    "DeviceCounterConsumption.compatibilityGroups": "DRADeviceCompatibilityGroups",
-    "Device.nodeAllocatableResources": "DRANodeAllocatableResources",
-    "ResourceSliceSpec.partitionTypeAttribute": "DRAPartitionableDevicesType",
-    "ResourceSliceSpec.skipNodeOperations": "DRAOptionalNodeOperations",
-}
-"""Fields that a 1.37 API server drops unless a gate is switched on (cp V-7)."""
 
 _POD: Final = "io.k8s.api.core.v1."
 _LIMITS: Final = {"int32": 2**31, "int64": 2**63}
@@ -190,9 +176,8 @@ class _Walker:
                 self._unknown(short, key, list(fields), here)
             elif item is None:
                 continue
-            elif f"{short}.{key}" in OFF:
-                gate = OFF[f"{short}.{key}"]
-                message = f"needs {feature_name(gate)}, which is off by default: the API server drops it"
+            elif why := off(f"{short}.{key}", self._item.gates):
+                message = f"needs {why}: the API server drops it"
                 self._item.tell("FeatureOff", here, message, at_key=True)
             else:
                 kept = self.value(fields[key], item, here)

@@ -1,6 +1,6 @@
 """Validation of the attributes and capacities of devices: names, kinds of values, their sizes (cp V-93, V-94).
 
-Called by `devices`. Values that are lists belong to a gate that is off by default: they are dropped, as a real server drops them.
+Called by `devices`. Values that are lists belong to a gate that is off by default: where it is off they are dropped before, as a real server drops them.
 """
 
 from __future__ import annotations
@@ -47,12 +47,24 @@ def check_attributes(device: Obj, path: str) -> list[Cause]:
 
 def _check_value(attribute: Any, path: str) -> list[Cause]:
     kinds = [name for name in _VALUES if dig(attribute, name) is not None]
+    kinds += [name for name in _LISTS if dig(attribute, name)]
     if len(kinds) != 1:
         given = f"{{{', '.join(kinds)}}}" if kinds else ""
         return [wrong(path, given, f"must specify {'exactly ' if kinds else ''}one of: {_ALL}")]
     kind, value = kinds[0], attribute[kinds[0]]
+    if kind not in _LISTS:
+        return _check_text(kind, value, f"{path}.{kind}")
+    single = kind.removesuffix("s")
+    return [
+        cause
+        for number, one in enumerate(value)
+        for cause in _check_text(single, one, f"{path}.{kind}[{number}]")
+    ]
+
+
+def _check_text(kind: str, value: Any, path: str) -> list[Cause]:
     if kind in {"string", "version"} and len(value.encode()) > _TEXT_LIMIT:
-        return [too_long(f"{path}.{kind}", _TEXT_LIMIT)]
+        return [too_long(path, _TEXT_LIMIT)]
     if kind == "version" and not _SEMVER.fullmatch(value):
-        return [wrong(f"{path}.version", value, "must be a string compatible with semver.org spec 2.0.0")]
+        return [wrong(path, value, "must be a string compatible with semver.org spec 2.0.0")]
     return []
