@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dra_operator.cel import default_compiler
@@ -28,7 +29,6 @@ from .celpython import interpreter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
 DRIVER = "gpu.example.com"
 _A = f'device.attributes["{DRIVER}"]'
@@ -182,6 +182,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--devices", type=int, default=50_000, help="of the fleet")
     parser.add_argument("--rounds", type=int, default=7, help="for each engine")
+    parser.add_argument(
+        "--json", type=Path, default=RESULTS / "selectors.json", help="where the document is written"
+    )
     arguments = parser.parse_args(argv)
     oracle = built_oracle()
     print(
@@ -214,8 +217,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         "evaluated": whole.evaluated,
         "convertingMs": whole.converting,
     }
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    (RESULTS / "selectors.json").write_text(json.dumps(found, indent=1) + "\n")
+    arguments.json.parent.mkdir(parents=True, exist_ok=True)
+    arguments.json.write_text(json.dumps(found, indent=1) + "\n")
     return 0
 
 

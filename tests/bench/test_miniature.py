@@ -1,4 +1,4 @@
-"""The benches themselves work (`tests.bench`, `tests.bench.selectors`, `tests.bench.start_up`): miniature runs with all their processes, and what they say when a run fails."""
+"""The benches themselves work (`tests.bench`, `tests.bench.selectors`, `tests.bench.allocations`, `tests.bench.start_up`): miniature runs with all their processes, and what they say when a run fails."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from dra_operator.testing.fakeapi.server import FakeApi
 from tests.contract.client import Server
 
-from . import selectors, start_up
+from . import allocations, hard, selectors, start_up
 from .__main__ import main
 from .figures import TABLE
 from .load import LoadError, Timeline, burst, client, create, is_released
@@ -36,9 +36,18 @@ def test_ten_pods(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "pods placed" in capsys.readouterr().out
 
 
-def test_selectors_over_a_hundred_devices(capsys: pytest.CaptureFixture[str]) -> None:
-    assert selectors.main(["--devices=100", "--rounds=1"]) == 0
+def test_selectors_over_a_hundred_devices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "found.json"
+    assert selectors.main(["--devices=100", "--rounds=1", f"--json={path}"]) == 0
     assert "the same again" in capsys.readouterr().out
+    assert json.loads(path.read_text())["fleet"]["evaluated"] == 0
+
+
+def test_calls_of_the_allocator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "found.json"
+    assert allocations.main(["--rounds=1", "--seconds=0.05", f"--json={path}"]) == 0
+    assert "hard problems" in capsys.readouterr().out
+    assert json.loads(path.read_text()).keys() == {*allocations.USUAL, *hard.FAMILIES}
 
 
 def test_ten_pods_that_the_operator_binds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

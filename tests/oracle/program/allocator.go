@@ -120,9 +120,13 @@ func solve(line []byte, timeout time.Duration) (said verdict) {
 	if asked.TimeoutMs > 0 {
 		timeout = time.Duration(asked.TimeoutMs) * time.Millisecond
 	}
-	said = attempt(&asked, timeout)
+	cache := dracel.NewCache(cachedPrograms, dracel.Features{
+		EnableConsumableCapacity: asked.Features.ConsumableCapacity,
+		EnableListTypeAttributes: asked.Features.ListTypeAttributes,
+	})
+	said = attempt(&asked, timeout, cache)
 	for range asked.Repeat {
-		again := attempt(&asked, timeout)
+		again := attempt(&asked, timeout, cache)
 		if said.MinAllocateNs == 0 {
 			said.MinAllocateNs, said.MinNewAndAllocateNs = said.AllocateNs, said.NewNs+said.AllocateNs
 		}
@@ -132,15 +136,11 @@ func solve(line []byte, timeout time.Duration) (said verdict) {
 	return said
 }
 
-// attempt solves with an allocator of its own, as the scheduler does for each pod.
-func attempt(asked *problem, timeout time.Duration) (said verdict) {
+// attempt solves with an allocator of its own, as the scheduler does for each pod; compiled expressions are kept from one to the next, as there.
+func attempt(asked *problem, timeout time.Duration, cache *dracel.Cache) (said verdict) {
 	said.ID, said.Channel = asked.ID, asked.Channel
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	cache := dracel.NewCache(cachedPrograms, dracel.Features{
-		EnableConsumableCapacity: asked.Features.ConsumableCapacity,
-		EnableListTypeAttributes: asked.Features.ListTypeAttributes,
-	})
 	state := asked.state()
 	if asked.Channel == "" {
 		structured.EnableAllocators()
