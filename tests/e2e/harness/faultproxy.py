@@ -38,6 +38,8 @@ HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "te", "upgrade
 
 BROKEN = (aiohttp.ClientError, OSError, TimeoutError)
 LARGEST_BODY = 16 * 1024 * 1024
+LATE = 2.0
+"""Seconds for which connections that came as the proxy closed are waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +158,10 @@ class FaultProxy:
             for work in self._working:
                 work.cancel()
             await runner.cleanup()
-        for _ in range(2):
+        # A connection that was accepted as the server closed belongs to nobody: its task ends when its client goes.
+        if late := asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.wait(late, timeout=LATE)
+        for _ in range(5):
             await asyncio.sleep(0)  # transports that were closed just now need a turn of the loop to be gone
 
     # --- one request
