@@ -60,7 +60,7 @@ from .podscheduled import SCHEDULER_ERROR, UNSCHEDULABLE
 from .readiness import PENDING_REASON, READY, State, bound_text, lost_text, stuck_text
 from .rules import POLICY
 from .telling import UNGATED, Telling
-from .turns import ENOUGH, LOOK, STEP, Turns
+from .turns import ENOUGH, LOOK, STEP, Turns, one_by_one
 from .undo import claims_of, to_take_back
 from .waiting import Waiting
 from .waking import Waking
@@ -221,7 +221,7 @@ class AllocationController:
         # As much as is owed by nobody is decided in the order of ranks (`debts.FREE`), be it in a thread.
         is_usual = self._bills.get(pod_key, 0) <= FREE
         with self._turns.held(self._rank(pod_key)) if is_usual else nullcontext():
-            units = await asyncio.to_thread(lambda: sum(errand() for errand in errands))
+            units = await one_by_one(errands)
         self._bill(pod_key, units, self._parts.clock.monotonic() - began)
 
     def _bill(self, pod_key: str, units: int, seconds: float) -> None:

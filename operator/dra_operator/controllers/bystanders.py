@@ -28,7 +28,7 @@ from dra_operator.placement import UNKNOWN_GATE, unknown_gate_text, unknown_gate
 from .commit import CLAIM, POD
 from .names import holds_our_allocation
 from .rules import EFFECT
-from .turns import ENOUGH
+from .turns import ENOUGH, one_by_one
 from .undo import claims_of
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ class BystanderWatch:
         if not errands:
             self._clock.call_later(BREATH, self._round)
             return
-        work = asyncio.get_running_loop().run_in_executor(None, lambda: sum(errand() for errand in errands))
+        work = asyncio.ensure_future(one_by_one(errands))
         work.add_done_callback(lambda done: self._did(pod_key, done))
 
     def _did(self, pod_key: str, done: asyncio.Future[int]) -> None:
