@@ -6,19 +6,21 @@ The same seed and number give the same batch. While upstream's program works on 
 from __future__ import annotations
 
 import random
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from .devices import device
 from .differences import Difference, compare
 from .expressions import Generator
 from .faults import explained
+from .found import Found
 from .ours import Ours
 from .upstream import RUNS
 
 if TYPE_CHECKING:
+    from collections import Counter
+
     from .expressions import Tree
     from .upstream import Upstream
 
@@ -42,30 +44,9 @@ ENVIRONMENTS: Final = (
 )  # fmt: skip
 """Weight, environment, gates ConsumableCapacity and ListTypeAttributes."""
 
-KEPT: Final = 4
-"""Differences of one signature that a batch tells about; the others are counted."""
 
-
-@dataclass(slots=True)
-class Found:
-    """What came out.
-
-    Attributes:
-        counts: expressions, comparisons, refused, failed, unstable, and kinds of differences by `difference KIND`, faults by `fault NAME`.
-        differences: some of each signature.
-    """
-
-    counts: Counter[str] = field(default_factory=Counter)
-    differences: list[Difference] = field(default_factory=list)
-
-    def add(self, other: Found) -> None:
-        """Both together."""
-        self.counts += other.counts
-        self.differences += other.differences
-
-
-def run(upstream: Upstream, seed: int, number: int) -> Found:
-    """Make and judge one batch."""
+def run(upstream: Upstream, seed: int, number: int) -> Found[Difference]:
+    """Make and judge one batch. Counted besides: expressions, comparisons, refused, failed, unstable, and faults by `fault NAME`."""
     rng = random.Random(f"{seed}/{number}")
     pool = [device(rng) for _ in range(POOL)]
     generator = Generator(rng)
@@ -76,7 +57,7 @@ def run(upstream: Upstream, seed: int, number: int) -> Found:
         trees.append(tree)
         questions.append({**question, "expression": str(tree), "devices": rng.sample(pool, DEVICES)})
     theirs, ours = answers(upstream, questions)
-    found = Found()
+    found: Found[Difference] = Found()
     open_: list[Difference] = []
     for question, tree, their, our in zip(questions, trees, theirs, ours, strict=True):
         _count(found.counts, their)
@@ -121,15 +102,12 @@ def _settled(upstream: Upstream, found: list[Difference], counts: Counter[str]) 
     return [each for each in found if each.question["expression"] not in unstable]
 
 
-def _note(found: Found, difference: Difference) -> None:
+def _note(found: Found[Difference], difference: Difference) -> None:
     fault = explained(difference)
     if fault is not None:
         found.counts[f"fault {fault.name}"] += 1
         return
-    found.counts[f"difference {difference.kind}"] += 1
-    found.counts[f"signature {difference.signature}"] += 1
-    if found.counts[f"signature {difference.signature}"] <= KEPT:
-        found.differences.append(difference)
+    found.note(difference)
 
 
 def smallest(upstream: Upstream, difference: Difference) -> Difference:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from .batches import Found, run, smallest
+from .batches import run, smallest
 from .differences import KINDS
 from .faults import FAULTS
+from .found import Found
 from .upstream import Upstream
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def main(count: int, seed: int, processes: int, show: int) -> None:
     """Compare, and tell."""
     upstream = Upstream.built()
     started = time.monotonic()
-    total = Found()
+    total: Found[Difference] = Found()
     for found in _batches(upstream, seed, processes):
         total.add(found)
         if total.counts["comparisons"] >= count:
@@ -57,7 +58,7 @@ def main(count: int, seed: int, processes: int, show: int) -> None:
     sys.exit(1 if total.differences else 0)
 
 
-def _batches(upstream: Upstream, seed: int, processes: int) -> Iterator[Found]:
+def _batches(upstream: Upstream, seed: int, processes: int) -> Iterator[Found[Difference]]:
     work = partial(run, upstream, seed)
     number = 0
     if processes == 1:
@@ -84,7 +85,7 @@ def _examples(upstream: Upstream, differences: list[Difference], show: int) -> l
     return list(first.values())
 
 
-def _tally(total: Found, seconds: float) -> Iterator[str]:
+def _tally(total: Found[Difference], seconds: float) -> Iterator[str]:
     counts = total.counts
     for name, number in counts.most_common():
         if name.startswith("signature "):

@@ -5,12 +5,12 @@ The same seed and number give the same batch. While upstream's program works on 
 
 from __future__ import annotations
 
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_operator.cel import default_compiler
+from tests.oracle.found import Found
 from tests.properties.problems import problem
 
 from .differences import Difference, compare, is_late
@@ -18,6 +18,7 @@ from .ours import MAX_STEPS, Ours
 from .proofs import AS_UPSTREAM, broken_rules, has_solution, is_by_the_rules
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Sequence
 
     from dra_operator.cel.interface import CelCompiler
@@ -34,31 +35,10 @@ TIMEOUT: Final = 3.0
 TRIED: Final = 20
 """One in so many problems is also solved by trying everything."""
 
-KEPT: Final = 4
-"""Differences of one signature that a batch tells about; the others are counted."""
 
-
-@dataclass(slots=True)
-class Found:
-    """What came out.
-
-    Attributes:
-        counts: problems, outcomes by `outcome NAME`, topics by `topic NAME`, differences by `difference KIND`, steps of both searches, what is not built by
-            `not built GATES`, problems that were also solved by trying everything by `tried`, and by `gave up`
-            those on which upstream gave up, where nothing shows that we are right.
-        differences: some of each signature.
-    """
-
-    counts: Counter[str] = field(default_factory=Counter)
-    differences: list[Difference] = field(default_factory=list)
-
-    def add(self, other: Found) -> None:
-        """Both together."""
-        self.counts += other.counts
-        self.differences += other.differences
-
-
-def run(upstream: Upstream, seed: int, number: int, *, also: frozenset[str] = frozenset()) -> Found:
+def run(
+    upstream: Upstream, seed: int, number: int, *, also: frozenset[str] = frozenset()
+) -> Found[Difference]:
     """Make and judge one batch; `also` are topics that all its problems have."""
     problems = [
         problem(seed, index, also=also) for index in range(number * PROBLEMS, (number + 1) * PROBLEMS)
@@ -66,16 +46,18 @@ def run(upstream: Upstream, seed: int, number: int, *, also: frozenset[str] = fr
     return judge(upstream, problems)
 
 
-def judge(upstream: Upstream, problems: Sequence[Json]) -> Found:
-    """Put problems to both, and compare."""
+def judge(upstream: Upstream, problems: Sequence[Json]) -> Found[Difference]:
+    """Put problems to both, and compare.
+
+    Counted besides: problems, outcomes by `outcome NAME`, topics by `topic NAME`, steps of both searches, what is not built by `not built GATES`, problems
+    that were also solved by trying everything by `tried`, and by `gave up` those on which upstream gave up, where nothing shows that we are right.
+    """
     theirs, ours, pruned = answers(upstream, problems)
-    found = Found()
+    found: Found[Difference] = Found()
     compiler = default_compiler()
     for number, (asked, their, our, less) in enumerate(zip(problems, theirs, ours, pruned, strict=True)):
         _count(found.counts, asked, their, our)
-        found.counts["our steps, pruned at once"] += less.get("allocateOneInvocations", 0) * (
-            their["outcome"] != "timeout"
-        )
+        found.counts["our steps, pruned at once"] += _steps(less) * (their["outcome"] != "timeout")
         found.counts["late"] += is_late(their) and _steps(less) > _steps(their)
         difference = (
             compare(asked, their, our)
@@ -85,7 +67,7 @@ def judge(upstream: Upstream, problems: Sequence[Json]) -> Found:
         if difference is None and (their["outcome"] == "timeout" or number % TRIED == 0):
             difference = _tried(found.counts, asked, their, our, compiler)
         if difference is not None:
-            _note(found, difference)
+            found.note(difference)
     return found
 
 
@@ -159,10 +141,3 @@ def _count(counts: Counter[str], asked: Json, theirs: Json, ours: Json) -> None:
     elif theirs["outcome"] != "timeout" and "allocateOneInvocations" in ours:
         counts["upstream's steps"] += theirs["allocateOneInvocations"]
         counts["our steps"] += ours["allocateOneInvocations"]
-
-
-def _note(found: Found, difference: Difference) -> None:
-    found.counts[f"difference {difference.kind}"] += 1
-    found.counts[f"signature {difference.signature}"] += 1
-    if found.counts[f"signature {difference.signature}"] <= KEPT:
-        found.differences.append(difference)

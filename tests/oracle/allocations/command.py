@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from tests.oracle.found import Found
 from tests.oracle.upstream import Upstream
 from tests.properties.problems import TOPICS
 
-from .batches import PROBLEMS, Found, run
+from .batches import PROBLEMS, run
 from .differences import KINDS
 from .smaller import smallest
 
@@ -55,7 +56,7 @@ def main(count: int, seed: int, processes: int, show: int, also: tuple[str, ...]
     """Compare, and tell."""
     upstream = Upstream.built()
     started = time.monotonic()
-    total = Found()
+    total: Found[Difference] = Found()
     work = partial(run, upstream, seed, also=frozenset(also))
     for found in _batches(work, processes, -(-count // PROBLEMS)):
         total.add(found)
@@ -67,7 +68,9 @@ def main(count: int, seed: int, processes: int, show: int, also: tuple[str, ...]
     sys.exit(1 if total.differences else 0)
 
 
-def _batches(work: Callable[[int], Found], processes: int, many: int) -> Iterator[Found]:
+def _batches(
+    work: Callable[[int], Found[Difference]], processes: int, many: int
+) -> Iterator[Found[Difference]]:
     if processes == 1:
         yield from map(work, range(many))
         return

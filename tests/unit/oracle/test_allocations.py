@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_operator.cel import default_compiler
-from tests.oracle.allocations.batches import Found, judge
+from tests.oracle.allocations.batches import judge
 from tests.oracle.allocations.differences import KINDS, Difference, compare, devices
 from tests.oracle.allocations.ours import Ours
 from tests.oracle.allocations.proofs import broken_rules, has_solution, is_by_the_rules
@@ -18,6 +18,8 @@ from tests.properties.problems import problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
+
+    from tests.oracle.found import Found
 
 Json = dict[str, Any]
 
@@ -87,7 +89,7 @@ class Pretending(Upstream):
         return [otherwise(raw) or {"allocateOneInvocations": 10**6, **engine.answer(raw)} for raw in problems]
 
 
-def judged(folder: Path, otherwise: Callable[[Json], Json | None], count: int = 60) -> Found:
+def judged(folder: Path, otherwise: Callable[[Json], Json | None], count: int = 60) -> Found[Difference]:
     return judge(Pretending(folder, otherwise), [problem(5, number) for number in range(count)])
 
 
