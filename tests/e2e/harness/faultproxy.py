@@ -141,8 +141,7 @@ class FaultProxy:
         app.router.add_route("*", "/{path:.*}", self._serve)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, handler_cancellation=True)
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
         self.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
         connector = aiohttp.TCPConnector(limit=0, ssl=self._tls)
         async with aiohttp.ClientSession(
@@ -156,10 +155,9 @@ class FaultProxy:
             await self._closing.wait()
             for work in self._working:
                 work.cancel()
-            await site.stop()
-            await _turns()  # a connection that was accepted just now is the runner's to close only after them
             await runner.cleanup()
-        await _turns()  # transports that were closed just now need a turn of the loop to be gone
+        for _ in range(2):
+            await asyncio.sleep(0)  # transports that were closed just now need a turn of the loop to be gone
 
     # --- one request
 
@@ -271,12 +269,6 @@ def _passing(answer: aiohttp.ClientResponse) -> dict[str, str]:
 def _refusal(error: StatusError) -> web.Response:
     headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
     return web.json_response(error.status(), status=error.code, headers=headers)
-
-
-async def _turns() -> None:
-    """Let the loop do what is ready, and what becomes ready by it."""
-    for _ in range(5):
-        await asyncio.sleep(0)
 
 
 def _reset(request: web.Request, response: web.StreamResponse) -> web.StreamResponse:
