@@ -47,6 +47,18 @@ WIDE = 10_000
 """Columns of output that goes to no terminal: it must not be cut to a guessed width."""
 
 
+_recursive = click.option(
+    "-R/ ",
+    "--recursive/--no-recursive",
+    default=True,
+    help="Folders with all below them (the default), or without, as kubectl takes them if it is not told -R.",
+)
+_namespace_of_files = click.option(
+    "-n", "--namespace", help="Namespace of objects that name none; that of the context by default."
+)
+"""Flags of the commands that take files."""
+
+
 @click.group()
 @click.version_option(__version__, prog_name="kubectl-dra")
 def main() -> None:
@@ -153,12 +165,7 @@ def _gates(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> fro
 )
 @click.argument("files", nargs=-1)
 @click.option("-o", "--output", type=click.Choice(lint.OUTPUTS), default="text", show_default=True)
-@click.option(
-    "-R/ ",
-    "--recursive/--no-recursive",
-    default=True,
-    help="Folders with all below them (the default), or without, as kubectl takes them if it is not told -R.",
-)
+@_recursive
 @click.option("--strict", is_flag=True, help="Exit with 1 for warnings, too.")
 @click.option(
     "--feature-gates",
@@ -168,9 +175,7 @@ def _gates(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> fro
     callback=_gates,
     help="Feature gates of the API server, as it takes them; those of Kubernetes 1.37 by default.",
 )
-@click.option(
-    "-n", "--namespace", help="Namespace of objects that name none; that of the context by default."
-)
+@_namespace_of_files
 @click.option(
     "--kubeconfig", help="Path of a kubeconfig: ask that cluster for classes, slices, templates and claims."
 )
@@ -210,12 +215,7 @@ class SimulationUnusable(click.ClickException):
 )
 @click.argument("files", nargs=-1)
 @click.option("-o", "--output", type=click.Choice(OUTPUTS), default="table", show_default=True)
-@click.option(
-    "-R/ ",
-    "--recursive/--no-recursive",
-    default=True,
-    help="Folders with all below them (the default), or without, as kubectl takes them if it is not told -R.",
-)
+@_recursive
 @click.option(
     "-v", "--verbose", is_flag=True, help="Say what each decision cost: steps of the search, and more."
 )
@@ -226,9 +226,7 @@ class SimulationUnusable(click.ClickException):
     show_default=True,
     help="Which of several nodes a pod gets, as the operator's setting.",
 )
-@click.option(
-    "-n", "--namespace", help="Namespace of objects that name none; that of the context by default."
-)
+@_namespace_of_files
 @click.option("--kubeconfig", help="Path of a kubeconfig: begin with what that cluster has.")
 @click.option("--context", help="Context of the kubeconfig: begin with what that cluster has.")
 def simulate_command(named: tuple[str, ...], files: tuple[str, ...], output: str, **options: Any) -> None:
