@@ -25,6 +25,7 @@ from yarl import URL
 from dra_operator.testing.fakeapi.faults import Call, Fault, Faults, Hold
 from dra_operator.testing.fakeapi.requests import target
 from dra_operator.testing.fakeapi.spoiling import spoiled
+from dra_operator.testing.serving import Serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -140,9 +141,9 @@ class FaultProxy:
         app = web.Application(client_max_size=LARGEST_BODY)
         app.router.add_route("*", "/{path:.*}", self._serve)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, handler_cancellation=True)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        self.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        serving = Serving(runner)
+        await serving.start()
+        self.url = f"http://127.0.0.1:{serving.port}"
         connector = aiohttp.TCPConnector(limit=0, ssl=self._tls)
         async with aiohttp.ClientSession(
             connector=connector,
@@ -155,7 +156,7 @@ class FaultProxy:
             await self._closing.wait()
             for work in self._working:
                 work.cancel()
-            await runner.cleanup()
+            await serving.end()
         for _ in range(2):
             await asyncio.sleep(0)  # transports that were closed just now need a turn of the loop to be gone
 

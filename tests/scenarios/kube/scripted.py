@@ -17,6 +17,7 @@ from aiohttp import web
 from dra_operator.kube import Api, RawMeta, StaticCredentials, Timing
 from dra_operator.kube.credentials import Connection
 from dra_operator.model import metadata_of
+from dra_operator.testing.serving import Serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -97,7 +98,7 @@ class Scripted:
         self.seen: list[Seen] = []
         self.url = ""
         self._answers: dict[tuple[str, str], deque[Reply | Stream]] = defaultdict(deque)
-        self._runner: web.AppRunner | None = None
+        self._serving: Serving | None = None
         self._news = asyncio.Event()
         self._closing = asyncio.Event()
 
@@ -120,17 +121,15 @@ class Scripted:
     async def __aenter__(self) -> Self:
         app = web.Application()
         app.router.add_route("*", "/{rest:.*}", self._handle)
-        self._runner = web.AppRunner(app, shutdown_timeout=1)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
-        await site.start()
-        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+        self._serving = Serving(web.AppRunner(app, shutdown_timeout=1))
+        await self._serving.start()
+        self.url = f"http://127.0.0.1:{self._serving.port}"
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self._closing.set()
-        assert self._runner is not None
-        await self._runner.cleanup()
+        assert self._serving is not None
+        await self._serving.end()
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         method = "WATCH" if request.query.get("watch") else request.method

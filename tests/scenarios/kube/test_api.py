@@ -18,6 +18,7 @@ from dra_operator import __version__
 from dra_operator.errors import ApiUnauthorized, ApiUnavailable, InvalidSettings
 from dra_operator.kube import Api, Connection, StaticCredentials, credentials
 from dra_operator.kube.credentials import LoadedCredentials, load_credentials
+from dra_operator.testing.serving import Serving
 
 from .scripted import HANG, TOKEN, Hands, Reply, Scripted, status
 
@@ -248,7 +249,7 @@ class Rotating:
         self.files = {part: folder / f"mounted.{part}" for part in ("crt", "key")}
         self.loads = 0
         self.url = ""
-        self._runner: web.AppRunner | None = None
+        self._serving: Serving | None = None
 
     def mount(self, identity: str) -> None:
         for part, file in self.files.items():
@@ -263,10 +264,9 @@ class Rotating:
         )
         context.load_cert_chain(CERTIFICATES / f"{identity}.crt", CERTIFICATES / f"{identity}.key")
         context.verify_mode = ssl.CERT_REQUIRED
-        self._runner = web.AppRunner(self._app(), shutdown_timeout=0.1)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", port, ssl_context=context, reuse_address=True).start()
-        self.url = f"https://127.0.0.1:{self._runner.addresses[0][1]}"
+        self._serving = Serving(web.AppRunner(self._app(), shutdown_timeout=0.1))
+        await self._serving.start(port, context)
+        self.url = f"https://127.0.0.1:{self._serving.port}"
 
     def _app(self) -> web.Application:
         app = web.Application()
@@ -277,8 +277,8 @@ class Rotating:
         return web.json_response({"gitVersion": "v1"})
 
     async def stop(self) -> None:
-        if self._runner is not None:
-            await self._runner.cleanup()
+        if self._serving is not None:
+            await self._serving.end()
 
     async def load(self) -> Connection:
         self.loads += 1

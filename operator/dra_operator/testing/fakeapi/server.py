@@ -25,6 +25,7 @@ from dra_operator.testing.fakeapi.objects import Clock, Obj, Resource, utc_now
 from dra_operator.testing.fakeapi.standins import STANDINS, StandIn
 from dra_operator.testing.fakeapi.store import HISTORY, Change, Store
 from dra_operator.testing.fakeapi.watching import BOOKMARK_SECONDS
+from dra_operator.testing.serving import HOST, Serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-HOST = "127.0.0.1"
 _FIRST_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 
 
@@ -68,7 +68,7 @@ class FakeApi:
         self._admin_token = self.guard.token(ADMIN) if self.guard else "anything"
         self._port = port
         self._compactor: asyncio.Task[None] | None = None
-        self._runner: web.AppRunner | None = None
+        self._serving: Serving | None = None
         self._soon: list[asyncio.Handle] = []
         self._collector = GarbageCollector(self.machinery)
         self._custom = CustomKinds(self.machinery)
@@ -151,11 +151,9 @@ class FakeApi:
         Raises:
             OSError: the port is taken.
         """
-        self._runner = web.AppRunner(self._face.app(), access_log=None, shutdown_timeout=1.0)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, HOST, self._port)
-        await site.start()
-        self._port = self._runner.addresses[0][1]
+        self._serving = Serving(web.AppRunner(self._face.app(), access_log=None, shutdown_timeout=1.0))
+        await self._serving.start(self._port)
+        self._port = self._serving.port
         self._listen()
         for name in _FIRST_NAMESPACES:
             self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
@@ -174,9 +172,9 @@ class FakeApi:
             handle.cancel()
         for standin in self._standins:
             standin.stop()
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
+        if self._serving is not None:
+            await self._serving.end()
+            self._serving = None
 
     async def _compact_for_ever(self, seconds: float) -> None:
         """Forget, each time, what was old the last time."""
