@@ -149,13 +149,11 @@ class Bounds:
         found = 0
         for position, mask in self._drawing():
             candidate = self._outlook.view.candidates[position]
-            left = self._taking.counters.of(candidate.id.pool_id)
+            left = self._taking.counters.of(candidate.pool_id)
             drawn = draws(candidate.device.consumes_counters)
             is_short = left.is_overdrawn or any(left.left[counter] < amount for counter, amount in drawn)
             groups = self._taking.groups
-            if is_short or (
-                groups is not None and not groups.of(candidate.id.pool_id).admits(candidate.device)
-            ):
+            if is_short or (groups is not None and not groups.of(candidate.pool_id).admits(candidate.device)):
                 found |= mask
         return found
 
@@ -295,7 +293,7 @@ class Bounds:
         counter_set: Hashable = None
         if part & self._outlook.drawing:
             candidate = self._outlook.view.candidates[position]
-            counter_set = candidate.id.pool_id, candidate.device.consumes_counters[0].counter_set
+            counter_set = candidate.pool_id, candidate.device.consumes_counters[0].counter_set
         is_shareable = bool(part & self._outlook.shareable)
         masks = [_union(way.mask for way in ways) & part for ways in slots]
         for border in sorted({mask for mask in masks if mask}, key=int.bit_count):
@@ -322,7 +320,7 @@ class Bounds:
     def _most_of_set(self, mask: int) -> int:
         """How many devices that draw on one counter set can be had at most: the smallest first, counter by counter."""
         position = (mask & -mask).bit_length() - 1
-        pool = self._taking.counters.of(self._outlook.view.candidates[position].id.pool_id)
+        pool = self._taking.counters.of(self._outlook.view.candidates[position].pool_id)
         drawn: dict[Counter, list[int]] = {}
         count = mask.bit_count()
         for each in places(mask):
@@ -376,7 +374,7 @@ class Bounds:
         found: Amounts = {}
         if not self._taking.draws(wanted, candidate):
             return found
-        pool_id: PoolId = candidate.id.pool_id
+        pool_id: PoolId = candidate.pool_id
         left = self._taking.counters.of(pool_id).left
         for counter, amount in draws(candidate.device.consumes_counters):
             before, there = found.get((pool_id, counter.name), (0, {}))

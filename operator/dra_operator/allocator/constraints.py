@@ -186,6 +186,7 @@ class MatchAttribute:
         self._requests = frozenset(constraint.requests)
         self._attribute = constraint.match_attribute or ""
         self._name = f"spec.devices.constraints[{index}].matchAttribute {self._attribute}"
+        self._missing = Rejection(Why.CONSTRAINT, f"{self._name}: the device does not have it")
         self._attributes = attributes
         self._lists = lists
         self._first: DeviceAttribute | None = None
@@ -200,7 +201,7 @@ class MatchAttribute:
         """See Constraint."""
         found = self._attributes.of(wanted, candidate, self._attribute)
         if found is None:
-            return Rejection(Why.CONSTRAINT, f"{self._name}: the device does not have it")
+            return self._missing
         refusal = self._add_values(found) if self._lists else self._add_scalar(found)
         if refusal is None:
             self._ids.append(candidate.id)
@@ -263,6 +264,7 @@ class DistinctAttribute:
         self._requests = frozenset(constraint.requests)
         self._attribute = constraint.distinct_attribute or ""
         self._name = f"spec.devices.constraints[{index}].distinctAttribute {self._attribute}"
+        self._missing = Rejection(Why.CONSTRAINT, f"{self._name}: the device does not have it")
         self._attributes = attributes
         self._lists = lists
         self._taken: list[Values | None] = []
@@ -276,7 +278,7 @@ class DistinctAttribute:
         """See Constraint."""
         found = self._attributes.of(wanted, candidate, self._attribute)
         if found is None:
-            return Rejection(Why.CONSTRAINT, f"{self._name}: the device does not have it")
+            return self._missing
         values = values_of(found) if self._lists else _scalar_values(found)
         if values is None and (self._lists or self._taken):
             return Rejection(Why.CONSTRAINT, f"{self._name}: its value cannot be used")
@@ -316,7 +318,10 @@ def _value(found: DeviceAttribute | None, candidate: Candidate, *, lists: bool) 
 
 def _scalar(attribute: DeviceAttribute) -> str | None:
     """The field that holds the value, first in upstream's order; None for lists and for no value."""
-    return next((name for name in _SCALARS if getattr(attribute, name) is not None), None)
+    for name in _SCALARS:
+        if getattr(attribute, name) is not None:
+            return name
+    return None
 
 
 def _scalar_values(attribute: DeviceAttribute) -> Values | None:

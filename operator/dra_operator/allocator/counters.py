@@ -6,18 +6,19 @@ allocated draw. A pool's counters belong to the pool alone, whoever has another 
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from dra_operator.quantity import Quantity
 
-from .pools import allocated_devices
+from .pools import ByPool, allocated_devices
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
-    from dra_operator.model import Device, DeviceCounterConsumption, DeviceId, PoolId
+    from dra_operator.model import Device, DeviceCounterConsumption, DeviceId
 
-    from .pools import Pool
+    from .pools import Pool, View
 
 
 class Counter(NamedTuple):
@@ -47,6 +48,19 @@ def draws(consumptions: Sequence[DeviceCounterConsumption]) -> Iterator[tuple[Co
             yield Counter(taken.counter_set, name), counter.value.nano
 
 
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """What the devices of one pool draw from its counters.
+
+    Attributes:
+        full: what there is of each counter, in units of 10^-9.
+        drawn: by name, what a device draws, each counter once; filled as devices are looked at.
+    """
+
+    full: Mapping[Counter, int]
+    drawn: dict[str, Sequence[tuple[Counter, int]]] = field(default_factory=dict)
+
+
 class PoolCounters:
     """What is left of the counters of one pool.
 
@@ -55,23 +69,19 @@ class PoolCounters:
         is_overdrawn: whether more is in use than there is, of whichever counter.
 
     Args:
-        pool: with its counter sets.
-        is_allocated: tells of a device whether a claim holds it, or a share of it (alloc K-4).
+        known: what there is, and what devices draw.
+        devices: those that are allocated.
     """
 
-    def __init__(self, pool: Pool, is_allocated: Callable[[DeviceId], bool]) -> None:
-        self.left = {
-            Counter(found.name, name): counter.value.nano
-            for found in pool.counter_sets
-            for name, counter in found.counters.items()
-        }
-        for device in allocated_devices(pool, is_allocated):
+    def __init__(self, known: Draws, devices: Iterable[Device]) -> None:
+        self.left = dict(known.full)
+        for device in devices:
             for counter, amount in draws(device.consumes_counters):
                 if counter in self.left:  # else it was valid, and is no longer
                     self.left[counter] -= amount
-        self._drawn: dict[str, Sequence[tuple[Counter, int]]] = {}
-        self.is_overdrawn = any(left < 0 for left in self.left.values())
+        self._drawn = known.drawn
         self._overdrawn = next((counter for counter, left in self.left.items() if left < 0), None)
+        self.is_overdrawn = self._overdrawn is not None
 
     def take(self, device: Device) -> Shortage | None:
         """Draw what the device needs, or say what is short; then nothing is drawn.
@@ -104,26 +114,29 @@ class PoolCounters:
         return found
 
 
-class Counters:
-    """Counters of all pools of a call, each looked at when it is needed first.
+class Counters(ByPool[PoolCounters]):
+    """Counters of all pools of a call.
 
     Args:
-        pools: those that devices may be taken from.
-        is_allocated: as of `PoolCounters`.
+        view: its pools.
+        is_allocated: tells of a device whether a claim holds it, or a share of it (alloc K-4).
     """
 
-    def __init__(self, pools: Sequence[Pool], is_allocated: Callable[[DeviceId], bool]) -> None:
-        self._pools = {pool.id: pool for pool in pools}
-        self._is_allocated = is_allocated
-        self._known: dict[PoolId, PoolCounters] = {}
+    def __init__(self, view: View, is_allocated: Callable[[DeviceId], bool]) -> None:
+        def make(pool: Pool) -> PoolCounters:
+            known = view.memory.of(Draws, pool.id, lambda: Draws(_full(pool)))
+            return PoolCounters(known, allocated_devices(view, pool, is_allocated))
 
-    def of(self, pool_id: PoolId) -> PoolCounters:
-        """The counters of a pool."""
-        found = self._known.get(pool_id)
-        if found is None:
-            found = self._known[pool_id] = PoolCounters(self._pools[pool_id], self._is_allocated)
-        return found
+        super().__init__(view, make)
 
     def state(self) -> Hashable:
         """What is left now, of all pools that were looked at."""
-        return tuple((pool_id, tuple(pool.left.values())) for pool_id, pool in sorted(self._known.items()))
+        return tuple((pool_id, tuple(pool.left.values())) for pool_id, pool in self.made())
+
+
+def _full(pool: Pool) -> dict[Counter, int]:
+    return {
+        Counter(found.name, name): counter.value.nano
+        for found in pool.counter_sets
+        for name, counter in found.counters.items()
+    }

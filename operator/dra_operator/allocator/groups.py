@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from .pools import allocated_devices
+from .pools import ByPool, allocated_devices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
 
-    from dra_operator.model import Device, DeviceCounterConsumption, DeviceId, PoolId
+    from dra_operator.model import Device, DeviceCounterConsumption, DeviceId
 
-    from .pools import Pool
+    from .pools import View
 
 Common: TypeAlias = frozenset[str] | None
 """Groups that all devices on a counter set have in common; None while there is no device (alloc M-2)."""
@@ -92,27 +92,17 @@ class PoolGroups:
             self._common[counter_set] = common
 
 
-class Groups:
-    """Groups of all pools of a call, each looked at when it is needed first.
+class Groups(ByPool[PoolGroups]):
+    """Groups of all pools of a call.
 
     Args:
-        pools: those that devices may be taken from.
+        view: its pools.
         is_allocated: tells of a device whether a claim holds it, or a share of it (alloc K-4).
     """
 
-    def __init__(self, pools: Sequence[Pool], is_allocated: Callable[[DeviceId], bool]) -> None:
-        self._pools = {pool.id: pool for pool in pools}
-        self._is_allocated = is_allocated
-        self._known: dict[PoolId, PoolGroups] = {}
-
-    def of(self, pool_id: PoolId) -> PoolGroups:
-        """The groups of a pool."""
-        found = self._known.get(pool_id)
-        if found is None:
-            devices = allocated_devices(self._pools[pool_id], self._is_allocated)
-            found = self._known[pool_id] = PoolGroups(devices)
-        return found
+    def __init__(self, view: View, is_allocated: Callable[[DeviceId], bool]) -> None:
+        super().__init__(view, lambda pool: PoolGroups(allocated_devices(view, pool, is_allocated)))
 
     def state(self) -> Hashable:
         """What devices have in common now, in all pools that were looked at."""
-        return tuple((pool_id, pool.state()) for pool_id, pool in sorted(self._known.items()))
+        return tuple((pool_id, pool.state()) for pool_id, pool in self.made())

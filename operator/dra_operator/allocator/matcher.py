@@ -161,6 +161,16 @@ class Matcher:
         return self._compiled[index]
 
 
+def check_readable(device_class: DeviceClass) -> None:
+    """Make sure that a class has selectors of known types only.
+
+    Raises:
+        InvalidClaim: it has others.
+    """
+    for index, selector in enumerate(device_class.spec.selectors):
+        _expression(f"class {device_class.metadata.name}", index, selector)
+
+
 def _expression(owner: str, index: int, selector: DeviceSelector) -> str:
     if selector.cel is None:
         raise InvalidClaim("", f"{owner}, selector #{index}: {UNREADABLE}")
@@ -253,7 +263,7 @@ def _is_for(view: View, candidate: Candidate) -> bool:
         return node_matches(view.node, candidate.device)
     except InvalidInput as error:
         raise InvalidPool(
-            str(candidate.id.pool_id), f"device {candidate.id}: failed to parse node selector: {error}"
+            str(candidate.pool_id), f"device {candidate.id}: failed to parse node selector: {error}"
         ) from error
 
 
@@ -276,5 +286,5 @@ def request_matches(
         raise InvalidClaim(
             "", f"could not retrieve device class {entry.device_class_name}: there is no such DeviceClass"
         )
-    candidate = Candidate(DeviceId(*slice_.pool_id, device.name), slice_, device)
+    candidate = Candidate(DeviceId(*slice_.pool_id, device.name), slice_, device, slice_.pool_id)
     return matcher_of(compiler, features, device_class, entry, ClaimSpot("claim")).refusal(candidate) is None

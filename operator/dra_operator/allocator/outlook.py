@@ -189,7 +189,7 @@ class Outlook:
             return None
         taken = candidate.device.consumes_counters
         groups = tuple((each.counter_set, tuple(sorted(each.compatibility_groups))) for each in taken)
-        return candidate.id.pool_id, tuple(sorted(draws(taken))), groups
+        return candidate.pool_id, tuple(sorted(draws(taken))), groups
 
     def _use(self, position: int) -> Hashable:
         """What there is of a device that several may use."""

@@ -6,22 +6,26 @@ not looked at.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from dra_operator.errors import InvalidInput, InvalidPool
 from dra_operator.model import DeviceId
 
+from .memory import Memory
 from .nodes import node_matches
 from .reporter import Rejection, Why
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from dra_operator.features import Features
     from dra_operator.model import CounterSet, Device, Node, PoolId, ResourceSlice
 
     from .state import SliceSource
+
+Each = TypeVar("Each")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +66,16 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A device that the search may take."""
+    """A device that the search may take.
+
+    Attributes:
+        pool_id: of its pool, as pools have it.
+    """
 
     id: DeviceId
     slice_: ResourceSlice
     device: Device
+    pool_id: PoolId
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +85,15 @@ class View:
     Attributes:
         pools: all pools, unusable ones included, in order.
         candidates: devices of the usable pools, in order (alloc S-9, S-10).
+        by_id: the pools.
+        memory: what earlier calls have found out about the candidates.
     """
 
     node: Node
     pools: tuple[Pool, ...]
     candidates: tuple[Candidate, ...]
+    by_id: Mapping[PoolId, Pool]
+    memory: Memory = field(default_factory=Memory, compare=False)
 
 
 def view_of(source: SliceSource, node: Node, features: Features, *, strict: bool = False) -> View:
@@ -96,7 +109,7 @@ def view_of(source: SliceSource, node: Node, features: Features, *, strict: bool
         InvalidPool: only when strict.
     """
     pools = tuple(sorted(_pools(source, node, features, strict=strict), key=lambda pool: pool.sort_key))
-    return View(node, pools, tuple(_candidates(pools)))
+    return View(node, pools, tuple(_candidates(pools)), {pool.id: pool for pool in pools})
 
 
 def pool_problem(source: SliceSource, pool_id: PoolId, features: Features) -> Rejection | None:
@@ -108,19 +121,55 @@ def pool_problem(source: SliceSource, pool_id: PoolId, features: Features) -> Re
     return pool.problem if pool else None
 
 
-def allocated_devices(pool: Pool, is_allocated: Callable[[DeviceId], bool]) -> Iterator[Device]:
-    """Devices of the pool that are in use, those for other nodes included (alloc K-3); each once, however many shares (K-4)."""
+class ByPool(Generic[Each]):
+    """Something of each pool, made when it is needed first.
+
+    Args:
+        view: its pools.
+        make: out of a pool.
+    """
+
+    def __init__(self, view: View, make: Callable[[Pool], Each]) -> None:
+        self._view = view
+        self._make = make
+        self._known: dict[PoolId, Each] = {}
+
+    def of(self, pool_id: PoolId) -> Each:
+        """What there is of a pool."""
+        found = self._known.get(pool_id)
+        if found is None:
+            found = self._known[pool_id] = self._make(self._view.by_id[pool_id])
+        return found
+
+    def made(self) -> list[tuple[PoolId, Each]]:
+        """All that was needed, in order."""
+        return sorted(self._known.items(), key=itemgetter(0))
+
+
+def allocated_devices(view: View, pool: Pool, is_allocated: Callable[[DeviceId], bool]) -> Iterator[Device]:
+    """Devices of the pool that draw on counters and are in use, those for other nodes included (alloc K-3); each once, however many shares (K-4)."""
+    drawing = view.memory.of(_Drawing, pool.id, lambda: _Drawing(_drawing(pool)))
+    return (device for device_id, device in drawing if is_allocated(device_id))
+
+
+class _Drawing(tuple[tuple[DeviceId, "Device"], ...]):
+    """Devices of a pool that draw on counters."""
+
+    __slots__ = ()
+
+
+def _drawing(pool: Pool) -> Iterator[tuple[DeviceId, Device]]:
     for slice_ in (*pool.slices, *pool.elsewhere):
         for device in slice_.spec.devices:
-            if device.consumes_counters and is_allocated(DeviceId(*pool.id, device.name)):
-                yield device
+            if device.consumes_counters:
+                yield DeviceId(*pool.id, device.name), device
 
 
 def _candidates(pools: Iterable[Pool]) -> Iterator[Candidate]:
     for pool in pools:
         for slice_ in pool.slices:
             for device in slice_.spec.devices:
-                yield Candidate(DeviceId(*pool.id, device.name), slice_, device)
+                yield Candidate(DeviceId(*pool.id, device.name), slice_, device, pool.id)
 
 
 def _pools(source: SliceSource, node: Node, features: Features, *, strict: bool) -> Iterator[Pool]:

@@ -37,8 +37,7 @@ class Why(StrEnum):
     TOO_MANY = "too many"  # the limit of devices in a claim
 
 
-@dataclass(frozen=True, slots=True)
-class Rejection:
+class Rejection(NamedTuple):
     """One reason.
 
     Attributes:

@@ -7,14 +7,23 @@ requests in order, then the limit, then the constraints; nothing of the search h
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dra_operator.errors import InvalidCapacity, InvalidClaim, InvalidPool, NodeFailure
 from dra_operator.model import ExactDeviceRequest
 
+from .answers import Answers, Ask
 from .capacity import Rules, share_of
 from .constraints import Attributes, Constraint, DistinctAttribute, MatchAttribute
-from .matcher import UNREADABLE, ClaimSpot, Matcher, matcher_of, may_be_of, not_selectable
+from .matcher import (
+    UNREADABLE,
+    ClaimSpot,
+    Matcher,
+    check_readable,
+    matcher_of,
+    may_be_of,
+    not_selectable,
+)
 from .reporter import RequestRef
 from .state import RESULTS_LIMIT
 
@@ -35,12 +44,16 @@ if TYPE_CHECKING:
 
     AnyRequest = ExactDeviceRequest | DeviceSubRequest
 
+_MODES: Final = frozenset({"All", "ExactCount"})
+
 
 @dataclass(slots=True, eq=False)
 class Wanted:
     """One request, or one alternative of a prioritized list.
 
     Attributes:
+        claim: that it is of.
+        path: of the entry in the claim.
         ref: `request` or `request/subrequest`, as results name it (alloc O-2).
         base: the top-level request.
         number: devices to take.
@@ -48,29 +61,46 @@ class Wanted:
         constraints: those of the claim that apply to it, in order; known once all requests are read.
         derived: expressions of derived attributes, by name (alloc D-1).
         is_admin: whether it only looks at devices, whoever uses them (alloc R-8, S-12).
-        spot: how errors name it.
         entry: as the claim has it.
-        amounts: what it asks of capacities: name, units of 10^-9, and how it is written, which upstream minds (oracle 7 no. 3).
+        known: what the devices of the view are to it.
+        is_all: whether it asks for all matching devices.
     """
 
-    report: RequestRef
+    claim: ResourceClaim
+    path: str
     ref: str
     base: str
     number: int
     members: tuple[int, ...] | None
     device_class: DeviceClass
-    matcher: Matcher
-    spot: ClaimSpot
     entry: AnyRequest
     derived: Mapping[str, str]
-    amounts: tuple[tuple[str, int, str], ...] = ()
+    known: Answers
+    is_all: bool
+    is_admin: bool
+    _inputs: Inputs
     constraints: tuple[Constraint, ...] = ()
-    is_admin: bool = False
+    _matcher: Matcher | None = None
 
     @property
-    def is_all(self) -> bool:
-        """Whether it asks for all matching devices."""
-        return self.members is not None
+    def report(self) -> RequestRef:
+        """How the reporter names it."""
+        return RequestRef(self.claim.metadata.key, self.ref)
+
+    @property
+    def spot(self) -> ClaimSpot:
+        """How errors name it."""
+        return ClaimSpot(claim_label(self.claim), f"ResourceClaim {self.claim.key}", f"{self.path}.")
+
+    @property
+    def matcher(self) -> Matcher:
+        """Its selectors, those of the class first. Made when it is asked for: equal requests share what is known of devices."""
+        if self._matcher is None:
+            inputs = self._inputs
+            self._matcher = matcher_of(
+                inputs.selectors, inputs.features, self.device_class, self.entry, self.spot
+            )
+        return self._matcher
 
     @property
     def tolerations(self) -> tuple[DeviceToleration, ...]:
@@ -111,14 +141,32 @@ class ClaimRequests:
 
 
 def _amounts(entry: AnyRequest) -> tuple[tuple[str, int, str], ...]:
+    """What it asks of capacities: name, units of 10^-9, and how it is written, which upstream minds (oracle 7 no. 3)."""
     if entry.capacity is None:
         return ()
     return tuple((name, asked.nano, asked.text) for name, asked in sorted(entry.capacity.requests.items()))
 
 
+def _expressions(entry: AnyRequest) -> tuple[str, ...]:
+    return tuple(selector.cel.expression for selector in entry.selectors if selector.cel is not None)
+
+
 def claim_label(claim: ResourceClaim) -> str:
     """`claim <namespace>/<name>`, or only the name (alloc E-14)."""
     return f"claim {claim.metadata.key}"
+
+
+def _label(claim: ResourceClaim, request: str) -> str:
+    """How upstream names a request or sub-request in errors."""
+    return f"{claim_label(claim)}, request {request}"
+
+
+class _Fault(NamedTuple):
+    """What is wrong with an entry, where in it, and what upstream's name of the place has in addition."""
+
+    path: str
+    text: str
+    more_label: str = ""
 
 
 class Reader:
@@ -201,75 +249,80 @@ class Reader:
 
     def _wanted(self, claim: ResourceClaim, base: str, entry: AnyRequest, path: str) -> Wanted:
         """Validate one entry in the order of alloc E-7c…E-7g and count its devices."""
-        ref = base if isinstance(entry, ExactDeviceRequest) else f"{base}/{entry.name}"
-        label = (
-            f"{claim_label(claim)}, request {base if isinstance(entry, ExactDeviceRequest) else entry.name}"
-        )
-        self._check_derived(claim, entry, path, label)
-        device_class = self._check_entry(claim, entry, path, label)
-        spot = ClaimSpot(claim_label(claim), f"ResourceClaim {claim.key}", f"{path}.")
-        matcher = matcher_of(self._inputs.selectors, self._inputs.features, device_class, entry, spot)
-        members = self._members(claim, entry, matcher, label) if entry.allocation_mode == "All" else None
-        return Wanted(
-            report=RequestRef(claim.metadata.key, ref),
-            ref=ref,
+        name = base if isinstance(entry, ExactDeviceRequest) else entry.name
+        fault = self._fault(entry)
+        if fault is not None:
+            raise _invalid(
+                claim, f"{path}.{fault.path}", f"{_label(claim, name)}{fault.more_label}", fault.text
+            )
+        device_class = self._inputs.classes[entry.device_class_name]
+        check_readable(device_class)
+        is_all = entry.allocation_mode == "All"
+        wanted = Wanted(
+            claim=claim,
+            path=path,
+            ref=base if isinstance(entry, ExactDeviceRequest) else f"{base}/{name}",
             base=base,
-            number=entry.count if members is None else len(members),
-            members=members,
+            number=entry.count,
+            members=None,
             device_class=device_class,
-            matcher=matcher,
-            spot=spot,
             entry=entry,
-            amounts=_amounts(entry),
             derived={each.name: each.expression for each in entry.derived_attributes},
-            is_admin=bool(getattr(entry, "admin_access", None)),
+            known=self._answers(device_class, entry, is_all=is_all),
+            is_all=is_all,
+            is_admin=isinstance(entry, ExactDeviceRequest) and bool(entry.admin_access),
+            _inputs=self._inputs,
         )
+        if is_all:
+            wanted.members = self._members(wanted, name)
+            wanted.number = len(wanted.members)
+        return wanted
 
-    def _check_derived(self, claim: ResourceClaim, entry: AnyRequest, path: str, label: str) -> None:
-        """Without the gate they must not be ignored: what they restrict would be allocated all the same (oracle 1.1)."""
-        if entry.derived_attributes and not self._inputs.features.derived_attributes:
+    def _answers(self, device_class: DeviceClass, entry: AnyRequest, *, is_all: bool) -> Answers:
+        ask = Ask(id(device_class), _expressions(entry), entry.tolerations, _amounts(entry), is_all)
+        return self._view.memory.of(Answers, ask, lambda: Answers(device_class, len(self._view.candidates)))
+
+    def _fault(self, entry: AnyRequest) -> _Fault | None:
+        """What is wrong with an entry, first things first. Derived attributes must not be ignored without their gate: what they restrict would be
+        allocated all the same (oracle 1.1).
+        """
+        features = self._inputs.features
+        if entry.derived_attributes and not features.derived_attributes:
             text = "cannot handle request with derived attributes, the feature is disabled"
-            raise _invalid(claim, f"{path}.derivedAttributes", label, text)
-
-    def _check_entry(self, claim: ResourceClaim, entry: AnyRequest, path: str, label: str) -> DeviceClass:
+            return _Fault("derivedAttributes", text)
         for index, selector in enumerate(entry.selectors):
             if selector.cel is None:
-                where = f"{label}, selector #{index}"
-                raise _invalid(claim, f"{path}.selectors[{index}]", where, UNREADABLE)
-        if getattr(entry, "admin_access", None) is not None and not self._inputs.features.admin_access:
-            text = "admin access is requested, but the feature is disabled"
-            raise _invalid(claim, f"{path}.adminAccess", label, text)
+                return _Fault(f"selectors[{index}]", UNREADABLE, f", selector #{index}")
+        if getattr(entry, "admin_access", None) is not None and not features.admin_access:
+            return _Fault("adminAccess", "admin access is requested, but the feature is disabled")
         if not entry.device_class_name:
-            text = "missing device class name (unsupported request type?)"
-            raise _invalid(claim, f"{path}.deviceClassName", label, text)
-        device_class = self._inputs.classes.get(entry.device_class_name)
-        if device_class is None:
+            return _Fault("deviceClassName", "missing device class name (unsupported request type?)")
+        if entry.device_class_name not in self._inputs.classes:
             text = f"could not retrieve device class {entry.device_class_name}: there is no such DeviceClass"
-            raise _invalid(claim, f"{path}.deviceClassName", label, text)
-        if entry.allocation_mode not in {"All", "ExactCount"}:
-            text = f"unsupported count mode {entry.allocation_mode}"
-            raise _invalid(claim, f"{path}.allocationMode", label, text)
-        if entry.count < 0:
-            raise _invalid(claim, f"{path}.count", label, f"the count {entry.count} is negative")
-        return device_class
+            return _Fault("deviceClassName", text)
+        if entry.allocation_mode not in _MODES:
+            return _Fault("allocationMode", f"unsupported count mode {entry.allocation_mode}")
+        return _Fault("count", f"the count {entry.count} is negative") if entry.count < 0 else None
 
-    def _members(
-        self, claim: ResourceClaim, entry: AnyRequest, matcher: Matcher, label: str
-    ) -> tuple[int, ...]:
+    def _members(self, wanted: Wanted, name: str) -> tuple[int, ...]:
         """Positions of all selectable devices (alloc R-5), without those that could not even serve it if nobody used them."""
+        if wanted.known.members is not None:
+            return wanted.known.members
+        label = _label(wanted.claim, name)
         members: list[int] = []
         position = 0
         for pool in self._view.pools:
-            if pool.problem is not None and self._concerns(pool.id, matcher):
+            if pool.problem is not None and self._concerns(pool.id, wanted.matcher):
                 self._fail_all(pool, label)
             for slice_ in pool.slices:
                 for _ in slice_.spec.devices:
                     if not_selectable(
-                        self._inputs.features, self._view, matcher, position
-                    ) is None and self._is_large_enough(claim, entry, position, label):
+                        self._inputs.features, self._view, wanted.matcher, position
+                    ) is None and self._is_large_enough(wanted.claim, wanted.entry, position, label):
                         members.append(position)
                     position += 1
-        return tuple(members)
+        wanted.known.members = tuple(members)
+        return wanted.known.members
 
     def _is_large_enough(self, claim: ResourceClaim, entry: AnyRequest, position: int, label: str) -> bool:
         """Whether the device has what is asked for; what others use of it is not looked at."""

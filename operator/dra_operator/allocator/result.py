@@ -69,7 +69,8 @@ def build(
         _device_result(entry, features, _share_id(claim, number) if entry.share else None)
         for number, entry in enumerate(taken)
     )
-    config = _cleared(chosen, (*_class_config(chosen), *_claim_config(claim, chosen)))
+    has_config = claim.spec.devices.config or any(wanted.device_class.spec.config for wanted in chosen)
+    config = _cleared(chosen, (*_class_config(chosen), *_claim_config(claim, chosen))) if has_config else ()
     devices = DeviceAllocationResult(results=results, config=config)
     return AllocationResult(devices=devices, node_selector=_node_selector(claim, taken, node))
 
@@ -163,7 +164,7 @@ def _only_term(claim: ResourceClaim, candidate: Candidate, selector: NodeSelecto
     terms = selector.node_selector_terms
     if len(terms) != 1:
         text = f"create NodeSelector for claim {claim.metadata.name}: unsupported ResourceSlice.NodeSelector with {len(terms)} terms"
-        raise InvalidPool(str(candidate.id.pool_id), text)
+        raise InvalidPool(str(candidate.pool_id), text)
     return terms[0]
 
 

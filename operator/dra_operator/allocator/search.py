@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dra_operator.errors import SearchLimitReached
 
+from .answers import UNASKED
 from .capacity import Share
 from .pruning import Place, Pruning
 from .reporter import SILENT, Rejection, Why
@@ -125,7 +126,7 @@ class Search:
         self.taken = self._taking.taken
         self.steps = 0
         self._looks = 0
-        self._max_looks = sys.maxsize if options.max_looks is None else options.max_looks
+        self._max_steps = sys.maxsize if options.max_steps is None else options.max_steps
 
     @property
     def looks(self) -> int:
@@ -189,7 +190,9 @@ class Search:
         ]
 
     def _visit(self, step: Step) -> Step | Outcome:
-        self._count()
+        self.steps += 1
+        if self.steps > self._max_steps:
+            raise SearchLimitReached(self._max_steps)
         if step.claim == len(self._claims):
             return Outcome.SOLVED
         requests = self._claims[step.claim].requests
@@ -201,11 +204,6 @@ class Search:
             self._stack.append(alternatives)
             return self._next_alternative(alternatives)
         return self._want(step, request.alternatives[step.alternative or 0])
-
-    def _count(self) -> None:
-        self.steps += 1
-        if self._options.max_steps is not None and self.steps > self._options.max_steps:
-            raise SearchLimitReached(self._options.max_steps)
 
     def _want(self, step: Step, wanted: Wanted) -> Step | Outcome:
         """Go on with a chosen entry (alloc S-6…S-9, S-16)."""
@@ -288,16 +286,20 @@ class Search:
         return Outcome.TOO_MANY if choice.only_too_many else Outcome.NONE
 
     def _next_device(self, choice: Devices) -> Step | Outcome:
+        selected, step = choice.wanted.known.selected, choice.step
         for position in range(choice.position, choice.end):
             self._looks += 1
-            if self.looks > self._max_looks:
-                raise SearchLimitReached(self.steps, self._max_looks)
+            if self._options.max_looks is not None and self.looks > self._options.max_looks:
+                raise SearchLimitReached(self.steps, self._options.max_looks)
+            known = selected[position]
+            if known is not None and known is not UNASKED and not self._listening:
+                continue  # nobody minds which of several reasons it is
             if choice.kinds and self._pruning is not None and self._pruning.kind(position) in choice.kinds:
                 continue
             if self._take(choice, position):
                 choice.position = position + 1
                 start = 0 if choice.wanted.is_all else position + 1
-                return choice.step._replace(device=choice.step.device + 1, start=start)
+                return Step(step.claim, step.request, step.alternative, step.device + 1, start)
         self._stack.pop()
         if self._pruning is not None and choice.state is not None:
             self._pruning.failed(choice.state)

@@ -63,8 +63,8 @@ class Taking:
         self.free = (1 << len(view.candidates)) - 1
         self.in_flight: dict[DeviceId, list[int]] = {}
         self.shares = InFlight()
-        self.counters = Counters(view.pools, judge.is_allocated)
-        self.groups = Groups(view.pools, judge.is_allocated) if judge.minds_groups else None
+        self.counters = Counters(view, judge.is_allocated)
+        self.groups = Groups(view, judge.is_allocated) if judge.minds_groups else None
         self.looks = 0
 
     def take(self, claim: int, wanted: Wanted, position: int) -> Rejection | None:
@@ -75,9 +75,10 @@ class Taking:
             InvalidClaim: the same in upstream's scope.
             CelError: a selector, or a derived attribute, fails on the device (alloc L-4, D-4).
         """
-        if self._is_taken(claim, wanted, self._candidates[position].id):
+        candidate = self._candidates[position]
+        if self.in_flight and self._is_taken(claim, wanted, candidate.id):
             return TAKEN
-        return self._judge.refusal(wanted, position) or self._take(claim, wanted, position)
+        return self._judge.refusal(wanted, position) or self._take(claim, wanted, candidate, position)
 
     def give_back(self, claim: int) -> Taken:
         """Undo what was taken last for the claim."""
@@ -106,18 +107,19 @@ class Taking:
 
     def outrun(self, position: int, share: Share) -> str:
         """The capacity of the device that too little is left of, in words; empty if there is enough (alloc Q-1)."""
+        if not share.amounts:
+            return ""
         device_id = self._candidates[position].id
         return self._judge.lack(position, share, self.shares.uses(device_id), in_words=self._in_words)
 
-    def _take(self, claim: int, wanted: Wanted, position: int) -> Rejection | None:
-        candidate = self._candidates[position]
+    def _take(self, claim: int, wanted: Wanted, candidate: Candidate, position: int) -> Rejection | None:
         share = self._judge.share(wanted, position)
         if not wanted.is_all and (lacking := self.outrun(position, share)):
             return Rejection(Why.CAPACITY, lacking)
         draws = self.draws(wanted, candidate)
         if draws and (refusal := self._draw(candidate)):
             return refusal
-        refusal = self._constrain(claim, wanted, candidate)
+        refusal = self._constrain(claim, wanted, candidate) if wanted.constraints else None
         if refusal is None and wanted.is_all and (lacking := self.outrun(position, share)):
             self._release(wanted.constraints)
             refusal = Rejection(Why.CAPACITY, lacking)
@@ -145,7 +147,7 @@ class Taking:
 
     def _draw(self, candidate: Candidate) -> Rejection | None:
         """Draw from the pool's counters, or say why not (alloc sections 7 and 10)."""
-        pool_id, device = candidate.id.pool_id, candidate.device
+        pool_id, device = candidate.pool_id, candidate.device
         if self.groups is not None and (counter_set := self.groups.of(pool_id).take(device)):
             return Rejection(Why.GROUPS, counter_set)
         shortage = self.counters.of(pool_id).take(device)
@@ -156,9 +158,9 @@ class Taking:
         return Rejection(Why.COUNTERS, str(shortage) if self._in_words else "")
 
     def _draw_back(self, candidate: Candidate) -> None:
-        self.counters.of(candidate.id.pool_id).give_back(candidate.device)
+        self.counters.of(candidate.pool_id).give_back(candidate.device)
         if self.groups is not None:
-            self.groups.of(candidate.id.pool_id).give_back()
+            self.groups.of(candidate.pool_id).give_back()
 
     def _release(self, constraints: Sequence[Constraint]) -> None:
         for constraint in reversed(constraints):

@@ -316,7 +316,7 @@ class Census:
         ) -> Iterator[tuple[DeviceId, Rejection | DraError | None]]:
             known = matcher.refusals(slice_) if devices is slice_.spec.devices else None
             for number, device in enumerate(devices):
-                candidate = Candidate(slice_.device_id(device), slice_, device)
+                candidate = Candidate(slice_.device_id(device), slice_, device, slice_.pool_id)
                 try:
                     refusal = matcher.refusal(candidate) if known is None else known[number]
                     yield candidate.id, refusal or self._unusable(wish, candidate)
