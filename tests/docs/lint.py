@@ -29,8 +29,8 @@ Deployments, Jobs, or kinds that only you know. Other objects are passed over.
 * **Exit status**: 0 nothing found, or warnings only; 1 errors, with `--strict` also warnings; 2 something could not be looked at: a file that is not there (`Unreadable`; the findings in others are
   shown all the same), a cluster that does not answer, a flag that is none.
 
-It checks for Kubernetes 1.37 with its default feature gates; `--feature-gates=DRAListTypeAttributes=true` names others, as the API server takes them. Of fields whose gate is off by default no
-more is checked than their types. Quotas, webhooks and policies of a cluster are not looked at.
+It checks for Kubernetes 1.37 with its default feature gates; `--feature-gates=DRAListTypeAttributes=true` names others, as the API server takes them. A field whose gate is off is told with
+the flag that has it on (`FeatureOff`), and nothing else is said of it. Quotas, webhooks and policies of a cluster are not looked at.
 """
 
 ERRORS: Final = """

@@ -56,6 +56,24 @@ _recursive = click.option(
 _namespace_of_files = click.option(
     "-n", "--namespace", help="Namespace of objects that name none; that of the context by default."
 )
+
+
+def _checked_gates(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        gates.read(texts)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+    return texts
+
+
+_feature_gates = click.option(
+    "--feature-gates",
+    "gates",
+    multiple=True,
+    metavar="GATE=true|false,…",
+    callback=_checked_gates,
+    help="Feature gates of the API server, as it takes them; those of Kubernetes 1.37 by default.",
+)
 """Flags of the commands that take files."""
 
 
@@ -147,13 +165,6 @@ class LintUnusable(click.ClickException):
     exit_code = 2
 
 
-def _gates(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> frozenset[str]:
-    try:
-        return gates.read(texts)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
-
-
 @main.command("lint")
 @click.option(
     "-f",
@@ -167,14 +178,7 @@ def _gates(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> fro
 @click.option("-o", "--output", type=click.Choice(lint.OUTPUTS), default="text", show_default=True)
 @_recursive
 @click.option("--strict", is_flag=True, help="Exit with 1 for warnings, too.")
-@click.option(
-    "--feature-gates",
-    "gates",
-    multiple=True,
-    metavar="GATE=true|false,…",
-    callback=_gates,
-    help="Feature gates of the API server, as it takes them; those of Kubernetes 1.37 by default.",
-)
+@_feature_gates
 @_namespace_of_files
 @click.option(
     "--kubeconfig", help="Path of a kubeconfig: ask that cluster for classes, slices, templates and claims."
@@ -191,7 +195,7 @@ def lint_command(named: tuple[str, ...], files: tuple[str, ...], output: str, **
     if (not named and not files) or "" in (*named, *files):
         raise click.UsageError("name files or folders, or - for stdin: kubectl dra lint -f FILE")
     where = Where(options["namespace"], options["kubeconfig"], options["context"])
-    known = replace(_told(where), gates=options["gates"])
+    known = replace(_told(where), gates=gates.read(options["gates"]))
     found = read((*named, *files), recursive=options["recursive"])
     findings, objects = lint.examine(found, known)
     _show(findings, objects, output)
@@ -226,6 +230,7 @@ class SimulationUnusable(click.ClickException):
     show_default=True,
     help="Which of several nodes a pod gets, as the operator's setting.",
 )
+@_feature_gates
 @_namespace_of_files
 @click.option("--kubeconfig", help="Path of a kubeconfig: begin with what that cluster has.")
 @click.option("--context", help="Context of the kubeconfig: begin with what that cluster has.")
@@ -245,7 +250,7 @@ def simulate_command(named: tuple[str, ...], files: tuple[str, ...], output: str
         )
     from . import simulate
 
-    found = _given(where)
+    found = _given(where, options["gates"])
     found.add(read((*named, *files), recursive=options["recursive"]))
     if found.findings:
         shown = Console(width=WIDE, highlight=False, soft_wrap=True, stderr=True)
@@ -257,25 +262,22 @@ def simulate_command(named: tuple[str, ...], files: tuple[str, ...], output: str
     sys.exit(simulate.status(result, found))
 
 
-def _given(where: Where) -> Input:
+def _given(where: Where, flags: tuple[str, ...]) -> Input:
     """What the cluster tells; nothing if none is named."""
-    from dra_operator.simulation import Given
-
-    from .simulate import Input
+    from .simulate import begin
 
     if where.kubeconfig is None and where.context is None:
-        return Input(Given(where.namespace or "default"))
+        return begin(where.namespace or "default", flags)
     from .live import ask
 
     try:
-        given, notes = _run(ask(where))
+        return _run(ask(where, flags))
     except ApiForbidden as error:
         raise SimulationUnusable(
             f"{error}. To simulate, you need the right to list that in all namespaces"
         ) from error
     except DraError as error:
         raise SimulationUnusable(str(error)) from error
-    return Input(given, notes=notes, is_empty=False)
 
 
 def _show_simulation(result: SimulationReport, found: Input, output: str, *, verbose: bool) -> None:
@@ -292,6 +294,8 @@ def _show_simulation(result: SimulationReport, found: Input, output: str, *, ver
         placed = [outcome for outcome in result.outcomes if outcome.is_placed]
         if placed:
             _print(simulate.table(placed))
+        for sentence in simulate.taken_of_nodes(placed):
+            click.echo(sentence)
         for paragraph in simulate.unplaced(result.outcomes):
             click.echo(paragraph)
     click.echo(simulate.summary(result), err=True)

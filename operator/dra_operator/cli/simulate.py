@@ -10,7 +10,7 @@ import yaml
 from rich.table import Table
 
 from dra_operator.errors import InvalidObject
-from dra_operator.lint import ERROR, UNREADABLE, taken
+from dra_operator.lint import ERROR, UNREADABLE, gates, taken
 from dra_operator.lint.objects import pod_specs, steps
 from dra_operator.placement import NodeScore
 from dra_operator.simulation import Given, pods_of, simulate, written
@@ -48,12 +48,14 @@ class Input:
         findings: what is wrong with those that were left out.
         notes: what was done with what was read, a sentence each.
         is_empty: whether nothing was taken, be it from files or a cluster.
+        gates: feature gates of the API server that the files are for: fields of others are dropped.
     """
 
     given: Given
     findings: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     is_empty: bool = True
+    gates: frozenset[str] = gates.DEFAULT
 
     @property
     def is_wrong(self) -> bool:
@@ -62,7 +64,7 @@ class Input:
 
     def add(self, documents: Sequence[Document]) -> None:
         """Take the objects of documents in; those that the API server would refuse are left out, and told."""
-        items, found = taken(documents, self.given.name_uids)
+        items, found = taken(documents, self.given.name_uids, self.gates)
         self.findings += [one for one in found if one.severity == ERROR or one.code in {UNREADABLE, *TOLD}]
         for item in items:
             self._take(item)
@@ -92,6 +94,29 @@ class Input:
             self.given.take(pod)
         names = [str(pod["metadata"]["name"]) for pod in pods]
         self.notes.append(f"{name} counts as {len(pods)} pod(s) of its template: {listed(names, SHOWN)}")
+
+
+def begin(namespace: str, flags: Sequence[str], minor: int | None = None) -> Input:
+    """Nothing read yet.
+
+    Args:
+        namespace: of objects that name none.
+        flags: feature gates that are named, as `gates.read` takes them.
+        minor: of the version of Kubernetes whose defaults the other gates have for files; 1.37 if it is not known. What a cluster itself has comes
+            as it stands there: like the operator, the allocator goes by 1.37 for it, as a server that has a feature off keeps its fields off the objects.
+    """
+    switched = gates.read(flags)
+    read = Input(Given(namespace, gates.features(switched)), gates=gates.read(flags, gates.of_version(minor)))
+    if minor is not None and (older := sorted(gates.DEFAULT - gates.of_version(minor) - read.gates)):
+        read.notes.append(
+            f"The cluster is Kubernetes 1.{minor}, and gates cannot be asked for: of the files it drops the fields of what it has off by default "
+            f"({', '.join(older)}). Name those that it has on, such as --feature-gates={older[0]}=true"
+        )
+    if ahead := gates.beyond(switched):
+        read.notes.append(
+            f"With {', '.join(ahead)} this is what kube-scheduler's allocator could give: the operator allocates without {'it' if len(ahead) == 1 else 'them'}"
+        )
+    return read
 
 
 def run(read: Input, node_score: str) -> Report:
@@ -127,6 +152,14 @@ def table(outcomes: Iterable[Outcome]) -> Table:
             for request, devices in _requests(claim):
                 result.add_row(outcome.namespace, pod, outcome.node, claim.metadata.name, request, devices)
     return result
+
+
+def taken_of_nodes(outcomes: Iterable[Outcome]) -> Iterator[str]:
+    """What devices take of the nodes beside what the pods ask for, a sentence a pod."""
+    for outcome in outcomes:
+        if outcome.takes:
+            amounts = ", ".join(f"{name} {amount}" for name, amount in outcome.takes.items())
+            yield f"The devices of {outcome.kind} {outcome.key} take of {outcome.node}, beside its requests: {amounts}."
 
 
 def _requests(claim: ResourceClaim) -> Iterator[tuple[str, str]]:

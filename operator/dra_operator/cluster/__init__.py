@@ -22,6 +22,7 @@ from .requests import (
     container_requests,
     is_pod_level,
     pod_requests,
+    taken_by_devices,
     taken_by_devices_of,
 )
 from .reservation import (
@@ -110,6 +111,7 @@ __all__ = [
     "selector_of",
     "shared_with_group",
     "status_entries",
+    "taken_by_devices",
     "taken_by_devices_of",
     "template_keys",
     "used_devices",

@@ -4,7 +4,7 @@ Pure: texts and what is known of a cluster in, findings out. `look` is the way i
 and never says that something is right which it could not look at: that is a finding of its own.
 """
 
-from . import report
+from . import gates, report
 from .findings import CODES, ERROR, UNREADABLE, WARNING, Code, Finding
 from .known import Known
 from .look import look, taken
@@ -12,5 +12,5 @@ from .objects import items
 from .texts import documents, unreadable
 
 __all__ = [
-    "CODES", "ERROR", "UNREADABLE", "WARNING", "Code", "Finding", "Known", "documents", "items", "look", "report", "taken", "unreadable",
+    "CODES", "ERROR", "UNREADABLE", "WARNING", "Code", "Finding", "Known", "documents", "gates", "items", "look", "report", "taken", "unreadable",
 ]  # fmt: skip

@@ -48,7 +48,22 @@ FIELDS: Final = {
 DEFAULT: Final = frozenset(gate for gate, since in ON_SINCE.items() if since is not None)
 """Gates that are on in 1.37 by default."""
 
-KNOWN: Final = frozenset({*ON_SINCE, *FIELDS.values()})
+WITHOUT_FIELDS: Final = frozenset(
+    {
+        "DRADeviceTaintRules",
+        "DRAExtendedResource",
+        "DRAPreemption",
+        "DRAResourceClaimGranularStatusAuthorization",
+        "DRAResourcePoolStatus",
+        "DRASchedulerFilterTimeout",
+        "DRASharedConsumableCapacity",
+        "DRAWorkloadResourceClaims",
+        "DynamicResourceAllocation",
+    }
+)
+"""Gates of DRA on which no field hangs that is looked at (cp G-1): a server's flag can be taken over as it is."""
+
+KNOWN: Final = frozenset({*ON_SINCE, *FIELDS.values(), *WITHOUT_FIELDS})
 
 _TRUTH: Final = {
     **dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True),
@@ -64,19 +79,38 @@ def off(field: str, gates: frozenset[str]) -> str:
     return f"{feature_name(gate)}, which is off{'' if gate in DEFAULT else ' by default'}"
 
 
+def gate_remedy(field: str) -> str:
+    """What to do about a field that is dropped."""
+    flag = f"--feature-gates={FIELDS[field]}=true"
+    return f"where the API server has the feature on, say so with `{flag}`; else have it switched on there, or leave the field out"
+
+
 @lru_cache(maxsize=16)
 def features(gates: frozenset[str]) -> Features:
     """The same as switches."""
     return Features(**{switch: gates >= set(needed) for switch, needed in GATES.items()})
 
 
-def read(texts: Iterable[str]) -> frozenset[str]:
+def of_version(minor: int | None) -> frozenset[str]:
+    """The gates that are on by default in Kubernetes 1.`minor`; in 1.37 if it is not known."""
+    if minor is None:
+        return DEFAULT
+    return frozenset(gate for gate in DEFAULT if (ON_SINCE[gate] or 0) <= minor)
+
+
+def beyond(gates: frozenset[str]) -> list[str]:
+    """Of the gates that are on, those that the operator's allocator has off, sorted: it refuses or leaves out what hangs on them."""
+    switched = {gate for needed in GATES.values() for gate in needed}
+    return sorted((gates - DEFAULT) & switched)
+
+
+def read(texts: Iterable[str], default: frozenset[str] = DEFAULT) -> frozenset[str]:
     """The gates that are on by flags such as `DRAListTypeAttributes=true,DRADeviceTaints=false`; of the others, those that are by default.
 
     Raises:
         ValueError: one is none.
     """
-    on = set(DEFAULT)
+    on = set(default)
     for pair in (pair.strip() for text in texts for pair in text.split(",") if pair.strip()):
         gate, _, value = (part.strip() for part in pair.partition("="))
         if gate not in KNOWN:

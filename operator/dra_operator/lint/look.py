@@ -8,6 +8,7 @@ from dra_operator.words import akin
 
 from . import others
 from .findings import CODES, ERROR, Finding
+from .gates import DEFAULT
 from .known import Known
 from .matching import Matcher
 from .names import pod_claims
@@ -50,18 +51,22 @@ def look(documents: Iterable[Document], known: Known | None = None) -> list[Find
     return [finding for group in found for finding in sorted(group, key=_order)]
 
 
-def taken(documents: Iterable[Document], complete: Callable[[Obj], None]) -> tuple[list[Item], list[Finding]]:
+def taken(
+    documents: Iterable[Document], complete: Callable[[Obj], None], gates: frozenset[str] = DEFAULT
+) -> tuple[list[Item], list[Finding]]:
     """The objects that the API server would take, and what is wrong with those that it would not; nothing is compared with other objects.
 
     Args:
         documents: as `texts.documents` reads them.
         complete: called with the v1 form of each object of `resource.k8s.io`, to fill in what only a cluster knows.
+        gates: feature gates of the API server that are on; fields of others are left out of the objects.
     """
     found: list[Finding] = []
     sound: list[Item] = []
     for document in documents:
         found += _faults(document)
         for item in items(document) if document.value is not None else ():
+            item.gates = gates
             if _is_object(item) and (not item.is_dra or shaped(item)):
                 complete(item.obj)
                 _refused(item)

@@ -15,7 +15,7 @@ from dra_operator.validation.fields import table
 from dra_operator.validation.objects import Obj, dicts, dig
 from dra_operator.words import akin
 
-from .gates import off
+from .gates import gate_remedy, off
 from .objects import GROUP
 
 if TYPE_CHECKING:
@@ -178,7 +178,8 @@ class _Walker:
                 continue
             elif why := off(f"{short}.{key}", self._item.gates):
                 message = f"needs {why}: the API server drops it"
-                self._item.tell("FeatureOff", here, message, at_key=True)
+                todo = gate_remedy(f"{short}.{key}")
+                self._item.tell("FeatureOff", here, message, remedy=todo, at_key=True)
             else:
                 kept = self.value(fields[key], item, here)
                 if kept is not None:

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 from dra_operator.placement import Effort
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dra_operator.model import ResourceClaim
+    from dra_operator.quantity import Quantity
 
 POD = "Pod"
 CLAIM = "ResourceClaim"
@@ -29,6 +32,7 @@ class Outcome:
         by_kube_scheduler: whether all its claims are for kube-scheduler to allocate: the node is one that it could choose.
         effort: what the search for devices cost; nothing for a pod like one that was not placed, which needs none of its own.
         work: units of work on selectors (`cel.meter`).
+        takes: what its devices take of its node beside its own requests, by resource, such as `cpu` (node-allocatable resources).
     """
 
     kind: str
@@ -42,6 +46,7 @@ class Outcome:
     by_kube_scheduler: bool = False
     effort: Effort = field(default_factory=Effort)
     work: int = 0
+    takes: Mapping[str, Quantity] = field(default_factory=dict)
 
     @property
     def key(self) -> str:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_operator.cel import default_compiler
-from dra_operator.cluster import allocation_status, bind_to, group_key, reserved_for
+from dra_operator.cluster import allocation_status, bind_to, group_key, reserved_for, taken_by_devices
 from dra_operator.explain import explain
 from dra_operator.model import (
     FINALIZER,
@@ -45,6 +45,7 @@ from dra_operator.placement import (
     rank,
     signature,
 )
+from dra_operator.quantity import BINARY_SI, Quantity
 
 from .making import Maker
 from .outcomes import CLAIM, POD, Outcome, Report
@@ -152,9 +153,8 @@ class _Simulation:
         failure = self._maker.failures.get(pod.key)
         if failure and isinstance(answer, Wait):
             answer = Wait("FeatureUnsupported", failure)
-        if isinstance(answer, Plan):
-            self._take(pod, answer, work)
-        outcome = self._outcome(POD, pod, answer, before)
+        takes = self._take(pod, answer, work) if isinstance(answer, Plan) else {}
+        outcome = replace(self._outcome(POD, pod, answer, before), takes=takes)
         is_theirs = work is not None and bool(work.theirs) and not work.ours
         return replace(outcome, claims=tuple(self._claims_of(pod)), by_kube_scheduler=is_theirs)
 
@@ -197,16 +197,22 @@ class _Simulation:
         claims = {entry.claim.key: entry.claim for entry in self._cluster.claims_of_pod(pod) if entry.claim}
         return iter(claims.values())
 
-    def _take(self, pod: Pod, plan: Plan, work: Allocate | None) -> None:
-        """Suppose what is written for a plan, by the operator and by kube-scheduler after it."""
+    def _take(self, pod: Pod, plan: Plan, work: Allocate | None) -> dict[str, Quantity]:
+        """Suppose what is written for a plan, by the operator and by kube-scheduler after it; gives what the devices take of the node."""
         for decisions, is_ours in ((plan.ours, True), (plan.theirs, False)):
             for decision in decisions:
                 self._allocate(decision.claim, decision.allocation, pod, is_ours=is_ours)
         for claim in work.allocated if work else ():
             if not self._cluster.is_reserved_for(pod, claim):
                 self._write(claim, {"reservedFor": reserved_for(claim, self._consumer(pod, claim))})
+        taken = self._cluster.taken_by_devices(pod)
         raw = self._given.raw(POD)[pod.key]
-        self._suppose_pod({**raw, "spec": {**_ungated(raw["spec"]), "nodeName": plan.node}})
+        placed = {**raw, "spec": {**_ungated(raw["spec"]), "nodeName": plan.node}}
+        if taken:
+            told = {"nodeAllocatableResourceClaimStatuses": [to_object(entry) for entry in taken]}
+            placed["status"] = {**raw.get("status", {}), **told}
+        self._suppose_pod(placed)
+        return {name: Quantity(nano, BINARY_SI) for name, nano in sorted(taken_by_devices(taken).items())}
 
     def _consumer(self, pod: Pod, claim: ResourceClaim) -> ResourceClaimConsumerReference:
         group = self._cluster.pod_groups.get(group_key(pod) or "")
