@@ -86,7 +86,7 @@ def _rounded(
         return least
     if valid.step is None:
         return requested
-    unit = _MILLI if counts_in_milli(valid, rules) else NANO
+    unit = _unit(valid, rules)
     if unit == _MILLI and not _counts(requested, unit):
         raise InvalidCapacity(
             "", f"{requested} cannot be represented in thousandths, in which the device counts"
@@ -137,6 +137,11 @@ def _overflown(amount: Quantity, last_bits: int, power: int, rules: Rules) -> in
     return last_bits if power <= _LARGEST_POWER else rules.held(-amount.units * 2**63)
 
 
+def _unit(valid: CapacityRequestPolicyRange, rules: Rules) -> int:
+    """What a range is counted in, in units of 10^-9."""
+    return _MILLI if counts_in_milli(valid, rules) else NANO
+
+
 def _counts(amount: Quantity, unit: int) -> bool:
     """Whether the amount is a whole number of units, of 64 bits."""
     return not amount.nano % unit and _fits(amount.nano // unit)
@@ -177,7 +182,7 @@ def _is_outside(amount: Quantity, valid: CapacityRequestPolicyRange, rules: Rule
         return True
     if valid.step is None:
         return False
-    unit = _MILLI if counts_in_milli(valid, rules) else NANO
+    unit = _unit(valid, rules)
     if unit == _MILLI and not _counts(amount, unit):
         return True
     if valid.min is None:

@@ -170,32 +170,48 @@ def _located(error: CelError, wanted: Derived, candidate: Candidate, name: str) 
             return type(error)(f"derived attribute {name} on device {candidate.id}: {error}", spot)
 
 
-class MatchAttribute:
-    """All devices have the same value of one attribute, or with lists one in common (alloc C-6…C-12).
+class _OfAttribute:
+    """A constraint about one attribute.
 
     Args:
-        constraint: with `match_attribute` set.
+        constraint: as the claim has it.
         index: of the constraint in its claim.
+        field: its member that names the attribute.
         attributes: where values come from.
         lists: whether lists are compared, by what they have in common.
     """
 
     def __init__(
-        self, constraint: DeviceConstraint, index: int, attributes: Attributes, *, lists: bool
+        self, constraint: DeviceConstraint, index: int, field: str, attributes: Attributes, *, lists: bool
     ) -> None:
         self._requests = frozenset(constraint.requests)
-        self._attribute = constraint.match_attribute or ""
-        self._name = f"spec.devices.constraints[{index}].matchAttribute {self._attribute}"
+        self._attribute = constraint.match_attribute or constraint.distinct_attribute or ""
+        self._name = f"spec.devices.constraints[{index}].{field} {self._attribute}"
         self._missing = Rejection(Why.CONSTRAINT, f"{self._name}: the device does not have it")
         self._attributes = attributes
         self._lists = lists
-        self._first: DeviceAttribute | None = None
         self._ids: list[DeviceId] = []
-        self._common: list[Values] = []
 
     def applies_to(self, base: str, ref: str) -> bool:
         """See Constraint (alloc C-2)."""
         return not self._requests or base in self._requests or ref in self._requests
+
+    def value(self, wanted: Derived, candidate: Candidate) -> Values | None:
+        """See Constraint."""
+        return _value(self._attributes.of(wanted, candidate, self._attribute), candidate, lists=self._lists)
+
+
+class MatchAttribute(_OfAttribute):
+    """All devices have the same value of one attribute, or with lists one in common (alloc C-6…C-12)."""
+
+    is_distinct = False
+
+    def __init__(
+        self, constraint: DeviceConstraint, index: int, attributes: Attributes, *, lists: bool
+    ) -> None:
+        super().__init__(constraint, index, "matchAttribute", attributes, lists=lists)
+        self._first: DeviceAttribute | None = None
+        self._common: list[Values] = []
 
     def add(self, wanted: Derived, candidate: Candidate) -> Rejection | None:
         """See Constraint."""
@@ -212,12 +228,6 @@ class MatchAttribute:
         self._ids.pop()
         if self._lists:
             self._common.pop()
-
-    is_distinct = False
-
-    def value(self, wanted: Derived, candidate: Candidate) -> Values | None:
-        """See Constraint."""
-        return _value(self._attributes.of(wanted, candidate, self._attribute), candidate, lists=self._lists)
 
     def state(self) -> Values | None:
         """See Constraint."""
@@ -248,31 +258,16 @@ class MatchAttribute:
         return None if is_same else Rejection(Why.CONSTRAINT, self._name, self._ids[0])
 
 
-class DistinctAttribute:
-    """No two devices have a value of one attribute in common (alloc C-13…C-17).
+class DistinctAttribute(_OfAttribute):
+    """No two devices have a value of one attribute in common (alloc C-13…C-17)."""
 
-    Args:
-        constraint: with `distinct_attribute` set.
-        index: of the constraint in its claim.
-        attributes: where values come from.
-        lists: whether lists are compared.
-    """
+    is_distinct = True
 
     def __init__(
         self, constraint: DeviceConstraint, index: int, attributes: Attributes, *, lists: bool
     ) -> None:
-        self._requests = frozenset(constraint.requests)
-        self._attribute = constraint.distinct_attribute or ""
-        self._name = f"spec.devices.constraints[{index}].distinctAttribute {self._attribute}"
-        self._missing = Rejection(Why.CONSTRAINT, f"{self._name}: the device does not have it")
-        self._attributes = attributes
-        self._lists = lists
+        super().__init__(constraint, index, "distinctAttribute", attributes, lists=lists)
         self._taken: list[Values | None] = []
-        self._ids: list[DeviceId] = []
-
-    def applies_to(self, base: str, ref: str) -> bool:
-        """See Constraint (alloc C-2)."""
-        return not self._requests or base in self._requests or ref in self._requests
 
     def add(self, wanted: Derived, candidate: Candidate) -> Rejection | None:
         """See Constraint."""
@@ -293,12 +288,6 @@ class DistinctAttribute:
         """See Constraint."""
         self._taken.pop()
         self._ids.pop()
-
-    is_distinct = True
-
-    def value(self, wanted: Derived, candidate: Candidate) -> Values | None:
-        """See Constraint."""
-        return _value(self._attributes.of(wanted, candidate, self._attribute), candidate, lists=self._lists)
 
     def state(self) -> frozenset[Values] | None:
         """See Constraint."""
