@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from dra_operator.cel.functions.authorizer import AUTHORIZER, SELECTORS
+from dra_operator.cel.functions.conversions import CONVERSIONS
 from dra_operator.cel.functions.formats import FORMATS
 from dra_operator.cel.functions.formatting import FORMATTING
 from dra_operator.cel.functions.kubernetes import QUANTITIES, SEMVERS
 from dra_operator.cel.functions.lists import INCLUDES, KUBERNETES_LISTS, LISTS, SETS
 from dra_operator.cel.functions.network import CIDRS, IPS, URLS
+from dra_operator.cel.functions.optionals import OPTIONALS
 from dra_operator.cel.functions.registry import Table
 from dra_operator.cel.functions.standard import STANDARD
 from dra_operator.cel.functions.strings import STRINGS
@@ -60,13 +62,12 @@ class Library:
 
 
 LIBRARIES: Final = (
-    Library("standard", (1, 0), STANDARD, macros.STANDARD),
+    Library("standard", (1, 0), STANDARD.merged(CONVERSIONS), macros.STANDARD),
     Library("times", (1, 0), TIMES),
     Library("kubernetes.urls", (1, 0), URLS),
     Library("kubernetes.lists 0", (1, 0), KUBERNETES_LISTS, until=(1, 37)),
     Library("kubernetes.authz", (1, 27), AUTHORIZER),
-    # The functions of optionals are among the standard ones here: no Kubernetes with selectors is without.
-    Library("optional", (1, 28), macros=macros.OPTIONALS),
+    Library("optional", (1, 28), OPTIONALS, macros.OPTIONALS),
     Library("kubernetes.quantity", (1, 28), QUANTITIES),
     Library("validators", (1, 29), validators=(constant_arguments, homogeneous_literals)),
     # With regular expressions, which are older. Until 1.28 version 0 was in its place, without `format` and `quote`.

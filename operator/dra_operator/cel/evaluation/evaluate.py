@@ -32,14 +32,13 @@ from dra_operator.cel.types.values import (
     DeviceInput,
     Optional,
     TypeName,
-    from_key,
     some,
     to_key,
-    type_name,
 )
 from dra_operator.errors import CelCompileError, CelRuntimeError
 
 from .counted import EXCEEDED, WORK, count
+from .loops import FOLDS, Constant, Loop
 from .running import (
     Dispatch,
     Frame,
@@ -47,19 +46,15 @@ from .running import (
     candidates,
     field_of,
     initialised,
-    insert,
     is_present,
-    iterable,
-    iterable_pairs,
     message_of,
     optional_field_of,
     present,
     shortened,
-    truth,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from dra_operator.cel.checking.checks import Checked
     from dra_operator.cel.functions.registry import Table
@@ -152,21 +147,6 @@ def plan(checked: Checked, functions: Table) -> Program:
     return Program(run, planner.slots, _size(checked.node), counted)
 
 
-@dataclass(frozen=True, slots=True)
-class _Constant:
-    """A closure that gives the same value each time; recognised so that conversions can be folded.
-
-    Attributes:
-        theirs: whether it is a constant for cel-go, too, whose folding shows.
-    """
-
-    value: Any
-    theirs: bool = True
-
-    def __call__(self, _: Frame) -> Any:
-        return self.value
-
-
 class _Planner:
     """Compiles one expression."""
 
@@ -176,7 +156,7 @@ class _Planner:
         self._calls = checked.calls
         self._kinds = checked.kinds
         self._rules: dict[type, Callable[[Any, Slots], Run]] = {
-            syntax.Literal: lambda node, _: _Constant(node.value),
+            syntax.Literal: lambda node, _: Constant(node.value),
             syntax.Ident: self._ident,
             syntax.Select: self._select,
             syntax.Has: self._has,
@@ -221,7 +201,7 @@ class _Planner:
 
     def _select(self, node: syntax.Select, scope: Slots) -> Run:
         if dotted(node) == NULL_VALUE:
-            return _Constant(0)
+            return Constant(0)
         if name := type_identifier(node, scope):
             return _type(name)
         operand, field = self._operand(node.operand, scope), node.field
@@ -246,7 +226,7 @@ class _Planner:
             _check_key(arguments[1].value)
         if name in {"_[_]", "_[?_]"}:
             return _index(*arguments, optional=name == "_[?_]")
-        if name == "@in" and isinstance(nodes[1], syntax.ListLiteral) and isinstance(arguments[1], _Constant):
+        if name == "@in" and isinstance(nodes[1], syntax.ListLiteral) and isinstance(arguments[1], Constant):
             known = set_of(arguments[1].value)
             if known is not None:
                 return _in_constant(arguments[0], known)
@@ -292,10 +272,10 @@ class _Planner:
     def _list(self, node: syntax.ListLiteral, scope: Slots) -> Run:
         items = tuple(self.plan(member, scope) for member in node.items)
         if not node.optional:
-            constants = [run for run in items if isinstance(run, _Constant)]
+            constants = [run for run in items if isinstance(run, Constant)]
             if len(constants) == len(items):
                 theirs = all(run.theirs for run in constants)
-                return _Constant(tuple(run.value for run in constants), theirs)
+                return Constant(tuple(run.value for run in constants), theirs)
             return lambda frame: tuple([run(frame) for run in items])
         optional = node.optional
 
@@ -329,7 +309,7 @@ class _Planner:
     def _key(self, node: Node, scope: Slots) -> Run:
         """The key of an entry; what variables hold is the same each time."""
         run = self.plan(node, scope)
-        if isinstance(run, _Constant) or _names(node) & scope.keys():
+        if isinstance(run, Constant) or _names(node) & scope.keys():
             return run
         return lambda frame: anew(frame, run(frame))
 
@@ -359,7 +339,7 @@ class _Planner:
         body = self.plan(node.body, inner)
         where = self.plan(node.where, inner) if node.where is not None else None
         work = _size(node.body) + (_size(node.where) if node.where is not None else 0) + 4
-        return _FOLDS[node.macro](_Loop(range_, slot, work, second), body, where)
+        return FOLDS[node.macro](Loop(range_, slot, work, second), body, where)
 
     def _sort_by(self, node: syntax.SortBy, scope: Slots) -> Run:
         range_ = self.plan(node.range, scope)
@@ -370,7 +350,7 @@ class _Planner:
 
         def run(frame: Frame) -> Any:
             items = range_(frame)
-            loop = _Loop(_Constant(items), slot, work)
+            loop = Loop(Constant(items), slot, work)
             keys = tuple([key(frame) for _ in loop.elements(frame)])
             return sort.apply(frame, [items, keys])
 
@@ -457,7 +437,7 @@ _NODE_TYPES: Final = frozenset(
 def _type(name: str) -> Run:
     if name in DECLARED_TYPES:
         raise CelCompileError(f"program instantiation failed: reference to undefined type: {name}")
-    return _Constant(TypeName(name))
+    return Constant(TypeName(name))
 
 
 def _check_variable(name: str, kind: Kind) -> None:
@@ -482,9 +462,9 @@ def _variable(slot: int) -> Run:
     return run
 
 
-def _is_theirs(run: Run) -> TypeGuard[_Constant]:
+def _is_theirs(run: Run) -> TypeGuard[Constant]:
     """Whether cel-go folds it, too."""
-    return isinstance(run, _Constant) and run.theirs
+    return isinstance(run, Constant) and run.theirs
 
 
 def _literal(run: Run) -> Run:
@@ -495,7 +475,7 @@ def _literal(run: Run) -> Run:
     """
     device: Any = None  # constants ask for none
     try:
-        return _Constant(run(Frame(device, [])))
+        return Constant(run(Frame(device, [])))
     except Crashed as error:
         raise CelCompileError(f"program instantiation failed: {error}") from error
     except CelRuntimeError:
@@ -510,13 +490,13 @@ def _check_key(key: Any) -> None:
 def _in_constant(item_run: Run, known: frozenset[Any]) -> Run:
     """`in` a list of constants: upstream looks into a set, and at nothing if that is empty."""
     if not known:
-        return _Constant(value=False)
+        return Constant(value=False)
     return lambda frame: in_set(item_run(frame), known)
 
 
 def _index(container: Run, key: Run, *, optional: bool) -> Run:
     """A member by its key, which is not asked for where an optional container is not there."""
-    if isinstance(key, _Constant) and isinstance(key.value, str) and not optional:
+    if isinstance(key, Constant) and isinstance(key.value, str) and not optional:
         return lambda frame: field_of(container(frame), key.value)
     take = optional_item if optional else item
 
@@ -535,7 +515,7 @@ def _index(container: Run, key: Run, *, optional: bool) -> Run:
 def _check_pattern(name: str, arguments: tuple[Run, ...]) -> None:
     """Constant regular expressions are compiled when cel-go plans."""
     pattern = arguments[1] if name in _MATCHING and len(arguments) > 1 else None
-    if isinstance(pattern, _Constant) and isinstance(pattern.value, str):
+    if isinstance(pattern, Constant) and isinstance(pattern.value, str):
         try:
             PATTERNS.get(pattern.value)
         except CelRuntimeError as error:
@@ -544,21 +524,21 @@ def _check_pattern(name: str, arguments: tuple[Run, ...]) -> None:
 
 def _folded(name: str, run: Dispatch) -> Run | None:
     """The constant that a call of constants gives, where cel-go or we compute it beforehand."""
-    if name not in _FOLDED | _PURE or not all(isinstance(part, _Constant) for part in run.arguments):
+    if name not in _FOLDED | _PURE or not all(isinstance(part, Constant) for part in run.arguments):
         return None
     theirs = name in _FOLDED and all(map(_is_theirs, run.arguments))
     if name in _FOLDED and not theirs:
         return None
     device: Any = None  # constants ask for none
     try:
-        return _Constant(run(Frame(device, [])), theirs)
+        return Constant(run(Frame(device, [])), theirs)
     except CelRuntimeError as error:
         if name in _PURE:
             return None
         raise CelCompileError(f"program instantiation failed: {shortened(str(error))}") from error
 
 
-# ------------------------------------------------------------------ logic and comprehensions
+# ------------------------------------------------------------------ logic
 
 
 def _logic(terms: tuple[Run, ...], *, decisive: bool) -> Run:
@@ -581,141 +561,3 @@ def _logic(terms: tuple[Run, ...], *, decisive: bool) -> Run:
         return not decisive
 
     return run
-
-
-@dataclass(frozen=True, slots=True)
-class _Loop:
-    """Runs a body for each element of a list or key of a map; with a second variable, for each index and element or key and value."""
-
-    range: Run
-    slot: int
-    work: int
-    second: int | None = None
-
-    def elements(self, frame: Frame) -> Iterable[Any]:
-        """Puts one element after the other into the variable's slot."""
-        if self.second is not None:
-            yield from self._pairs(frame, self.second)
-            return
-        for element in iterable(self.range(frame)):
-            frame.spend(self.work)
-            frame.slots[self.slot] = element
-            yield element
-
-    def _pairs(self, frame: Frame, second: int) -> Iterable[Any]:
-        for first, value in iterable_pairs(self.range(frame)):
-            frame.spend(self.work)
-            frame.slots[self.slot] = first
-            frame.slots[second] = value
-            yield first
-
-
-def _quantifier(*, decisive: bool) -> Callable[[_Loop, Run, Run | None], Run]:
-    """`all` (decided by false) and `exists` (decided by true)."""
-
-    def build(loop: _Loop, body: Run, _: Run | None) -> Run:
-        def run(frame: Frame) -> bool:
-            failed: CelRuntimeError | None = None
-            for _ in loop.elements(frame):
-                try:
-                    value = truth(body(frame))
-                except CelRuntimeError as error:
-                    failed = failed or error
-                    continue
-                if value is decisive:
-                    return decisive
-            if failed is not None:
-                raise failed
-            return not decisive
-
-        return run
-
-    return build
-
-
-def _gather(loop: _Loop, frame: Frame, where: Run | None, body: Run, add: Callable[[Any, Any], None]) -> None:
-    """Adds the body's value for each element that the predicate chooses.
-
-    In cel-go a failure makes the result an error, but the loop goes on: a predicate that fails later takes its place, a body does not.
-    """
-    failed: CelRuntimeError | None = None
-    for first in loop.elements(frame):
-        try:
-            chosen = where is None or truth(where(frame))
-        except CelRuntimeError as error:
-            failed = error
-            continue
-        if not chosen:
-            continue
-        try:
-            value = body(frame)
-            if failed is None:
-                add(first, value)
-        except CelRuntimeError as error:
-            failed = failed or error
-    if failed is not None:
-        raise failed
-
-
-def _exists_one(loop: _Loop, body: Run, _: Run | None) -> Run:
-    def run(frame: Frame) -> bool:
-        found: list[Any] = []
-        _gather(loop, frame, body, _Constant(1), lambda _, value: found.append(value))
-        return len(found) == 1
-
-    return run
-
-
-def _filter(loop: _Loop, body: Run, _: Run | None) -> Run:
-    def run(frame: Frame) -> tuple[Any, ...]:
-        found: list[Any] = []
-        _gather(loop, frame, body, _Constant(None), lambda element, _: found.append(element))
-        return tuple(found)
-
-    return run
-
-
-def _map(loop: _Loop, body: Run, where: Run | None) -> Run:
-    def run(frame: Frame) -> tuple[Any, ...]:
-        made: list[Any] = []
-        _gather(loop, frame, where, body, lambda _, value: made.append(value))
-        return tuple(made)
-
-    return run
-
-
-def _transform_map(loop: _Loop, body: Run, where: Run | None) -> Run:
-    def run(frame: Frame) -> dict[Any, Any]:
-        made: dict[Any, Any] = {}
-        _gather(loop, frame, where, body, lambda first, value: insert(made, first, value))
-        return made
-
-    return run
-
-
-def _transform_map_entry(loop: _Loop, body: Run, where: Run | None) -> Run:
-    def run(frame: Frame) -> dict[Any, Any]:
-        made: dict[Any, Any] = {}
-
-        def add(_: Any, entries: Any) -> None:
-            if not isinstance(entries, dict):
-                raise CelRuntimeError("no such overload: cel.@mapInsert(map, " + type_name(entries) + ")")
-            for key, value in entries.items():
-                insert(made, from_key(key), value)
-
-        _gather(loop, frame, where, body, add)
-        return made
-
-    return run
-
-
-_FOLDS: Final[dict[str, Callable[[_Loop, Run, Run | None], Run]]] = {
-    "all": _quantifier(decisive=False),
-    "exists": _quantifier(decisive=True),
-    "exists_one": _exists_one,
-    "filter": _filter,
-    "map": _map,
-    "transformList": _map,
-    "transformMap": _transform_map,
-    "transformMapEntry": _transform_map_entry,
-}

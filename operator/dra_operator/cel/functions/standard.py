@@ -1,4 +1,4 @@
-"""Operators and functions of CEL's standard library, optionals and Kubernetes' list functions.
+"""Operators of CEL's standard library, and access to elements. Its conversions are in `conversions`.
 
 Implementations get values of the types that their signatures name, and raise `CelRuntimeError` with cel-go's words.
 """
@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import math
 import operator
-import re
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_operator.cel.types.values import (
@@ -17,11 +15,8 @@ from dra_operator.cel.types.values import (
     MISSING,
     NONE,
     UINT_MAX,
-    Duration,
     Optional,
     Record,
-    Timestamp,
-    TypeName,
     UInt,
     equal,
     find,
@@ -33,6 +28,7 @@ from dra_operator.cel.types.values import (
 )
 from dra_operator.errors import CelRuntimeError, CelUnsupported
 
+from .conversions import checked_int, checked_uint, string_of_double
 from .registry import Table
 from .work import deep, linear
 
@@ -43,18 +39,6 @@ STANDARD: Final = Table()
 
 MAX_TEXT: Final = 1_000_000
 """Longest string that an expression may build; longer ones would break upstream's cost limit, and ours of memory."""
-
-
-def _int(value: int) -> int:
-    if not INT_MIN <= value <= INT_MAX:
-        raise CelRuntimeError("integer overflow")
-    return value
-
-
-def _uint(value: int) -> UInt:
-    if not 0 <= value <= UINT_MAX:
-        raise CelRuntimeError("unsigned integer overflow")
-    return UInt(value)
 
 
 # ------------------------------------------------------------------ operators
@@ -124,7 +108,7 @@ def negation(value: bool) -> bool:  # noqa: FBT001 -- CEL's not
 @STANDARD.define("-_(int) -> int")
 def minus_int(value: int) -> int:
     """Sign change of an int."""
-    return _int(-value)
+    return checked_int(-value)
 
 
 @STANDARD.define("-_(double) -> double")
@@ -136,19 +120,19 @@ def minus_double(value: float) -> float:
 @STANDARD.define("_+_(int, int) -> int")
 def add_int(left: int, right: int) -> int:
     """Sum of ints."""
-    return _int(left + right)
+    return checked_int(left + right)
 
 
 @STANDARD.define("_-_(int, int) -> int")
 def sub_int(left: int, right: int) -> int:
     """Difference of ints."""
-    return _int(left - right)
+    return checked_int(left - right)
 
 
 @STANDARD.define("_*_(int, int) -> int")
 def mul_int(left: int, right: int) -> int:
     """Product of ints."""
-    return _int(left * right)
+    return checked_int(left * right)
 
 
 def _truncated(left: int, right: int) -> int:
@@ -161,7 +145,7 @@ def div_int(left: int, right: int) -> int:
     """Quotient of ints, cut off towards zero."""
     if right == 0:
         raise CelRuntimeError("division by zero")
-    return _int(_truncated(left, right))
+    return checked_int(_truncated(left, right))
 
 
 @STANDARD.define("_%_(int, int) -> int")
@@ -169,26 +153,26 @@ def mod_int(left: int, right: int) -> int:
     """Rest of a division of ints, with the sign of the left side."""
     if right == 0:
         raise CelRuntimeError("modulus by zero")
-    _int(_truncated(left, right))
+    checked_int(_truncated(left, right))
     return left - right * _truncated(left, right)
 
 
 @STANDARD.define("_+_(uint, uint) -> uint")
 def add_uint(left: UInt, right: UInt) -> UInt:
     """Sum of uints."""
-    return _uint(int(left) + int(right))
+    return checked_uint(int(left) + int(right))
 
 
 @STANDARD.define("_-_(uint, uint) -> uint")
 def sub_uint(left: UInt, right: UInt) -> UInt:
     """Difference of uints."""
-    return _uint(int(left) - int(right))
+    return checked_uint(int(left) - int(right))
 
 
 @STANDARD.define("_*_(uint, uint) -> uint")
 def mul_uint(left: UInt, right: UInt) -> UInt:
     """Product of uints."""
-    return _uint(int(left) * int(right))
+    return checked_uint(int(left) * int(right))
 
 
 @STANDARD.define("_/_(uint, uint) -> uint")
@@ -388,276 +372,3 @@ def _list_index(key: Any) -> int:
             return int(key)
         raise CelRuntimeError(f"unsupported index value {string_of_double(key)} in list")
     raise CelRuntimeError(f"unsupported index type '{type_name(key)}' in list")
-
-
-# ------------------------------------------------------------------ sizes, types, conversions
-
-
-@STANDARD.define(
-    *(
-        f"{dot}size({kind}) -> int"
-        for dot in ("", ".")
-        for kind in ("string", "bytes", "list(A)", "map(A, B)")
-    )
-)
-def size(value: Any) -> int:
-    """Code points, bytes, elements or entries."""
-    return len(value)
-
-
-@STANDARD.define("dyn(A) -> dyn")
-def dyn(value: Any) -> Any:
-    """Forget the static type."""
-    return value
-
-
-@STANDARD.define("type(A) -> type(A)")
-def type_of(value: Any) -> TypeName:
-    """The type of a value."""
-    return TypeName(type_name(value))
-
-
-def _conversion(value: Any, wanted: str) -> CelRuntimeError:
-    return CelRuntimeError(f"type conversion error from '{type_name(value)}' to '{wanted}'")
-
-
-@STANDARD.define("int(int) -> int", "int(uint) -> int")
-def int_of_number(value: int) -> int:
-    """An int from an int or uint."""
-    return _int(int(value))
-
-
-@STANDARD.define("int(double) -> int")
-def int_of_double(value: float) -> int:
-    """An int from a double, cut off towards zero."""
-    if not INT_MIN < value < INT_MAX:
-        raise CelRuntimeError("integer overflow")
-    return int(value)
-
-
-@STANDARD.define("int(string) -> int", work=linear)
-def int_of_string(value: str) -> int:
-    """An int from decimal text."""
-    if not re.fullmatch(r"[+-]?[0-9]{1,40}", value) or not INT_MIN <= int(value) <= INT_MAX:
-        raise _conversion(value, "int")
-    return int(value)
-
-
-@STANDARD.define("uint(uint) -> uint", "uint(int) -> uint")
-def uint_of_number(value: int) -> UInt:
-    """A uint from an int or uint."""
-    return _uint(int(value))
-
-
-@STANDARD.define("uint(double) -> uint")
-def uint_of_double(value: float) -> UInt:
-    """A uint from a double, cut off towards zero."""
-    if not 0 <= value < UINT_MAX:
-        raise CelRuntimeError("unsigned integer overflow")
-    return UInt(int(value))
-
-
-@STANDARD.define("uint(string) -> uint", work=linear)
-def uint_of_string(value: str) -> UInt:
-    """A uint from decimal text."""
-    if not re.fullmatch(r"[0-9]{1,40}", value) or int(value) > UINT_MAX:
-        raise _conversion(value, "uint")
-    return UInt(int(value))
-
-
-@STANDARD.define("double(double) -> double", "double(int) -> double", "double(uint) -> double")
-def double_of_number(value: float) -> float:
-    """A double from a number."""
-    return float(value)
-
-
-# Possessive: nothing is tried twice, however long the text. Underscores stand between digits, and behind `0x`.
-# No possessive groups: Python before 3.11.5 takes half of one for a match. Nothing here can be read in two ways, so nothing is tried twice.
-_DIGITS: Final = "[0-9]++(?:_[0-9]++)*"
-_HEX_DIGITS: Final = "[0-9a-fA-F]++(?:_[0-9a-fA-F]++)*"
-_DECIMAL = re.compile(
-    rf"[+-]?(?:{_DIGITS}(?:\.(?:{_DIGITS})?)?|\.{_DIGITS})(?:[eE][+-]?{_DIGITS})?"
-    r"|[+-]?(?i:inf|infinity)|(?i:nan)"
-)
-_HEXADECIMAL = re.compile(
-    rf"([+-]?0[xX](?:_?{_HEX_DIGITS}(?:\.(?:{_HEX_DIGITS})?)?|\.{_HEX_DIGITS}))[pP]([+-]?{_DIGITS})"
-)
-_FARTHEST_POWER: Final = 10**6
-"""Powers of two behind which no text of ours leaves the range of doubles."""
-
-
-@STANDARD.define("double(string) -> double", work=linear)
-def double_of_string(value: str) -> float:
-    """A double from the text that Go's ParseFloat reads: decimal, or hexadecimal with a power of two."""
-    hexadecimal = _HEXADECIMAL.fullmatch(value)
-    if hexadecimal:
-        number = _of_hexadecimal(hexadecimal[1].replace("_", ""), hexadecimal[2].replace("_", ""))
-    elif _DECIMAL.fullmatch(value):
-        number = float(value)
-        if math.isinf(number) and "n" not in value.lower():
-            raise _conversion(value, "double")
-    else:
-        raise _conversion(value, "double")
-    return number
-
-
-def _of_hexadecimal(mantissa: str, power: str) -> float:
-    digits = power.lstrip("+-").lstrip("0") or "0"
-    size = min(int(digits) if len(digits) < len(str(_FARTHEST_POWER)) else _FARTHEST_POWER, _FARTHEST_POWER)
-    try:
-        return float.fromhex(f"{mantissa}p{'-' if power[0] == '-' else ''}{size}")
-    except OverflowError:
-        raise _conversion(mantissa, "double") from None
-
-
-@STANDARD.define("bool(bool) -> bool")
-def bool_of_bool(value: bool) -> bool:  # noqa: FBT001 -- CEL's conversion
-    """A bool from a bool."""
-    return value
-
-
-@STANDARD.define("bool(string) -> bool", work=linear)
-def bool_of_string(value: str) -> bool:
-    """A bool from the texts that Go's ParseBool knows."""
-    if value in {"1", "t", "T", "true", "TRUE", "True"}:
-        return True
-    if value in {"0", "f", "F", "false", "FALSE", "False"}:
-        return False
-    raise _conversion(value, "bool")
-
-
-@STANDARD.define("string(string) -> string")
-def string_of_string(value: str) -> str:
-    """A string from a string."""
-    return value
-
-
-@STANDARD.define("string(int) -> string", "string(uint) -> string")
-def string_of_integer(value: int) -> str:
-    """Decimal text."""
-    return str(int(value))
-
-
-@STANDARD.define("string(bool) -> string")
-def string_of_bool(value: bool) -> str:  # noqa: FBT001 -- CEL's conversion
-    """`true` or `false`."""
-    return str(value).lower()
-
-
-@STANDARD.define("string(bytes) -> string", work=linear)
-def string_of_bytes(value: bytes) -> str:
-    """Text from UTF-8."""
-    try:
-        return value.decode()
-    except UnicodeDecodeError as error:
-        raise CelRuntimeError("invalid UTF-8 in bytes, cannot convert to string") from error
-
-
-_LARGE_EXPONENT: Final = 6
-_SMALL_EXPONENT: Final = -4
-
-
-@STANDARD.define("string(double) -> string")
-def string_of_double(value: float) -> str:
-    """The shortest text, with an exponent where Go's `%g` has one."""
-    if math.isnan(value) or math.isinf(value):
-        return "NaN" if math.isnan(value) else ("+Inf" if value > 0 else "-Inf")
-    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
-    assert isinstance(exponent, int)
-    point = len(digits) + exponent - 1
-    if value != 0 and not _SMALL_EXPONENT <= point < _LARGE_EXPONENT:
-        first, rest = digits[0], "".join(map(str, digits[1:]))
-        mantissa = f"{first}.{rest}" if rest else str(first)
-        return f"{'-' * sign}{mantissa}e{'-' if point < 0 else '+'}{abs(point):02d}"
-    return f"{Decimal(repr(value)).normalize():f}"
-
-
-@STANDARD.define("bytes(bytes) -> bytes")
-def bytes_of_bytes(value: bytes) -> bytes:
-    """Bytes from bytes."""
-    return value
-
-
-@STANDARD.define("bytes(string) -> bytes", work=linear)
-def bytes_of_string(value: str) -> bytes:
-    """UTF-8; bytes of a URL that were none are what they were."""
-    return value.encode("utf-8", "surrogateescape")
-
-
-# ------------------------------------------------------------------ optionals
-
-
-@STANDARD.define("optional.of(A) -> optional_type(A)")
-def optional_with(value: Any) -> Optional:
-    """An optional that is there."""
-    return some(value)
-
-
-@STANDARD.define("optional.none() -> optional_type(A)")
-def optional_none() -> Optional:
-    """An optional that is not there."""
-    return NONE
-
-
-_ZERO_TIMES: Final = (Duration(0), Timestamp(-62_135_596_800))
-"""No time at all, and the first moment of year 1."""
-
-
-@STANDARD.define("optional.ofNonZeroValue(A) -> optional_type(A)")
-def optional_nonzero(value: Any) -> Optional:
-    """An optional that is there unless the value is its type's zero."""
-    is_zero = value is None or (
-        isinstance(value, bool | int | float | str | bytes | tuple | dict) and not value
-    )
-    if isinstance(value, Record):
-        is_zero = not value.fields
-    return NONE if is_zero or value in _ZERO_TIMES else some(value)
-
-
-@STANDARD.define(".hasValue(optional_type(A)) -> bool")
-def has_value(value: Optional) -> bool:
-    """Whether it is there."""
-    return value.present
-
-
-@STANDARD.define(".value(optional_type(A)) -> A")
-def optional_value(value: Optional) -> Any:
-    """The value that is there."""
-    if not value.present:
-        raise CelRuntimeError("optional.none() dereference")
-    return value.value
-
-
-@STANDARD.define(".orValue(optional_type(A), A) -> A")
-def or_value(value: Optional, other: Any) -> Any:
-    """The value, or the other one; the evaluator computes the other one only when it is needed."""
-    return value.value if value.present else other
-
-
-@STANDARD.define(".or(optional_type(A), optional_type(A)) -> optional_type(A)")
-def or_optional(value: Optional, other: Optional) -> Optional:
-    """The first optional that is there; lazy as `orValue`."""
-    return value if value.present else other
-
-
-@STANDARD.define(".first(list(A)) -> optional_type(A)")
-def first(items: tuple[Any, ...]) -> Optional:
-    """The first element, if any."""
-    return some(items[0]) if items else NONE
-
-
-@STANDARD.define(".last(list(A)) -> optional_type(A)")
-def last(items: tuple[Any, ...]) -> Optional:
-    """The last element, if any."""
-    return some(items[-1]) if items else NONE
-
-
-@STANDARD.define(
-    "optional.unwrap(list(optional_type(A))) -> list(A)", ".unwrapOpt(list(optional_type(A))) -> list(A)"
-)
-def unwrap(items: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The values of the optionals that are there."""
-    stranger = next((item for item in items if not isinstance(item, Optional)), None)
-    if stranger is not None:
-        raise CelRuntimeError(f"value {stranger} is not optional")
-    return tuple(item.value for item in items if item.present)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dra_operator.cel.types.values import Duration, Timestamp, TypeName, UInt, from_key, type_name
 
-from .standard import (
+from .conversions import (
     string_of_bool,
     string_of_bytes,
     string_of_double,
