@@ -25,11 +25,11 @@ from .steps import (
     Attribute,
     Call,
     Constant,
+    Evaluation,
     Exceeded,
     Loop,
     Qualifier,
     Step,
-    Tally,
     Variable,
     alternative,
     called,
@@ -84,11 +84,11 @@ class Counted:
             CelRuntimeError: it fails, or costs too much.
             CelUnsupported: the engine cannot tell.
         """
-        tally = Tally(frame, limit)
+        evaluation = Evaluation(frame, limit)
         try:
-            return self._answer(tally)
+            return self._answer(evaluation)
         finally:
-            frame.spent += WORK * min(tally.cost, limit)
+            frame.spent += WORK * min(evaluation.cost, limit)
 
     def measure(self, device: DeviceInput, limit: int = LIMIT) -> tuple[Any, int]:
         """The result (a failure is a `CelRuntimeError`) and what it cost, in upstream's units.
@@ -96,16 +96,16 @@ class Counted:
         Raises:
             CelUnsupported: the engine cannot tell.
         """
-        tally = Tally(Frame(device, [None] * self.slots), limit)
+        evaluation = Evaluation(Frame(device, [None] * self.slots), limit)
         try:
-            return self._answer(tally), tally.cost
+            return self._answer(evaluation), evaluation.cost
         except CelRuntimeError as error:
-            return error, tally.cost
+            return error, evaluation.cost
 
-    def _answer(self, tally: Tally) -> Any:
-        tally.frame.slots = [None] * self.slots
+    def _answer(self, evaluation: Evaluation) -> Any:
+        evaluation.frame.slots = [None] * self.slots
         try:
-            result = self.run(tally)
+            result = self.run(evaluation)
         except Exceeded:
             raise CelRuntimeError(EXCEEDED) from None
         except Crashed as error:
@@ -265,12 +265,12 @@ class _Planner:
             len(node.params) == 1 or is_operator or node.function in _BY_TYPE
         )
 
-    def _applied(self, node: expand.Invocation) -> Callable[[Tally, list[Any]], Any]:
+    def _applied(self, node: expand.Invocation) -> Callable[[Evaluation, list[Any]], Any]:
         overloads = self._functions.of(node.function, method=node.target is not None)
         fitting = tuple(overload for overload in overloads if overload.params in node.params)
         dispatch = Dispatch(node.function, candidates(node.function, overloads, fitting), ())
         apply = dispatch.apply
-        return lambda tally, values: apply(tally.frame, values)
+        return lambda evaluation, values: apply(evaluation.frame, values)
 
     def _in(self, node: expand.Invocation, scope: Scope) -> Step:
         """Membership in a constant list is a look-up, and free."""
@@ -292,9 +292,9 @@ class _Planner:
     def _not_false(self, node: expand.Invocation, scope: Scope) -> Step:
         value = self._run(node.args[0], scope)
 
-        def run(tally: Tally) -> Any:
-            found = value(tally)
-            tally.charge(1)
+        def run(evaluation: Evaluation) -> Any:
+            found = value(evaluation)
+            evaluation.charge(1)
             return found if isinstance(found, bool) else True
 
         return Call(run)
@@ -328,7 +328,7 @@ class _Planner:
         run = executed(step)
         if isinstance(step, Constant) or _names(node) & scope.keys():
             return run
-        return lambda tally: anew(tally.frame, run(tally))
+        return lambda evaluation: anew(evaluation.frame, run(evaluation))
 
     def _message(self, node: expand.Message, scope: Scope) -> Step:
         values = tuple(self._run(value, scope) for value in node.values)
@@ -359,17 +359,17 @@ class _Planner:
         start = self._run(node.start, scope)
         result = self._run(node.result, {**scope, node.accumulator: Variable(slot, start)})
 
-        def run(tally: Tally) -> Any:
-            tally.frame.slots[slot] = UNSET
-            return result(tally)
+        def run(evaluation: Evaluation) -> Any:
+            evaluation.frame.slots[slot] = UNSET
+            return result(evaluation)
 
         return Call(run)
 
 
-def _beforehand() -> Tally:
+def _beforehand() -> Evaluation:
     """The state of what is computed while planning."""
     device: Any = None  # constants ask for none
-    return Tally(Frame(device, []), LIMIT)
+    return Evaluation(Frame(device, []), LIMIT)
 
 
 def _gathers(node: expand.Invocation) -> bool:
@@ -386,9 +386,9 @@ def _literal(steps: list[Step], make: Run, units: int) -> Step:
     if all(isinstance(step, Constant) for step in steps):
         return Constant(make(_beforehand()))
 
-    def run(tally: Tally) -> Any:
-        value = make(tally)
-        tally.charge(units)
+    def run(evaluation: Evaluation) -> Any:
+        value = make(evaluation)
+        evaluation.charge(units)
         return value
 
     return Call(run)

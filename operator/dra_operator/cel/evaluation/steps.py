@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from dra_operator.cel.costs.actual import Price
 
-Run: TypeAlias = "Callable[[Tally], Any]"
+Run: TypeAlias = "Callable[[Evaluation], Any]"
 """Gives a value, or a `CelRuntimeError` as a value."""
 
 
@@ -38,8 +38,8 @@ class Exceeded(Exception):
 
 
 @dataclass(slots=True)
-class Tally:
-    """The state of one counted evaluation."""
+class Evaluation:
+    """One counted evaluation, as far as it came."""
 
     frame: Frame
     limit: int
@@ -124,24 +124,24 @@ class Qualifier:
     optional: bool = False
     test: bool = False
 
-    def of(self, tally: Tally, value: Any) -> Any:
+    def of(self, evaluation: Evaluation, value: Any) -> Any:
         """What is found in a value."""
         try:
             if self.test:
                 return optional_field_of(value, str(self.name)).present
             if self.name is not None:
                 return field_of(value, self.name)
-            key = self.key(tally)
+            key = self.key(evaluation)
             return key if isinstance(key, CelRuntimeError) else item(value, key)
         except CelRuntimeError as error:
             return error
 
-    def perhaps_of(self, tally: Tally, value: Any) -> Any:
+    def perhaps_of(self, evaluation: Evaluation, value: Any) -> Any:
         """What is found in a value, as an optional."""
         try:
             if self.name is not None:
                 return optional_field_of(value, self.name)
-            key = self.key(tally)
+            key = self.key(evaluation)
             return key if isinstance(key, CelRuntimeError) else optional_item(value, key)
         except CelRuntimeError as error:
             return error
@@ -150,8 +150,8 @@ class Qualifier:
 def _qualified(root: Run, qualifiers: tuple[Qualifier, ...]) -> Run:
     """The value at the end of fields and indices, each of which costs a unit if it is there, or has to be."""
 
-    def run(tally: Tally) -> Any:
-        value = root(tally)
+    def run(evaluation: Evaluation) -> Any:
+        value = root(evaluation)
         if isinstance(value, CelRuntimeError):
             return value
         perhaps = isinstance(value, Optional)
@@ -162,17 +162,17 @@ def _qualified(root: Run, qualifiers: tuple[Qualifier, ...]) -> Run:
         for qualifier in qualifiers:
             perhaps = perhaps or qualifier.optional
             if not perhaps:
-                value = qualifier.of(tally, value)
-                tally.cost += 1
-                if tally.cost > tally.limit:
+                value = qualifier.of(evaluation, value)
+                evaluation.cost += 1
+                if evaluation.cost > evaluation.limit:
                     raise Exceeded
                 if isinstance(value, CelRuntimeError):
                     return value
                 continue
-            found = qualifier.perhaps_of(tally, value)
+            found = qualifier.perhaps_of(evaluation, value)
             if isinstance(found, CelRuntimeError) or not found.present:
                 return found
-            tally.charge(1)
+            evaluation.charge(1)
             value = found.value
         return some(value) if perhaps else value
 
@@ -180,12 +180,12 @@ def _qualified(root: Run, qualifiers: tuple[Qualifier, ...]) -> Run:
 
 
 def _chosen(condition: Run, then: Run, otherwise: Run) -> Run:
-    def run(tally: Tally) -> Any:
-        value = condition(tally)
+    def run(evaluation: Evaluation) -> Any:
+        value = condition(evaluation)
         if value is True:
-            return then(tally)
+            return then(evaluation)
         if value is False:
-            return otherwise(tally)
+            return otherwise(evaluation)
         return value if isinstance(value, CelRuntimeError) else CelRuntimeError("no such overload")
 
     return run
@@ -205,10 +205,10 @@ def executed(step: Step) -> Run:
 
 
 def _priced(resolve: Run) -> Run:
-    def run(tally: Tally) -> Any:
-        value = resolve(tally)
-        tally.cost += 1
-        if tally.cost > tally.limit:
+    def run(evaluation: Evaluation) -> Any:
+        value = resolve(evaluation)
+        evaluation.cost += 1
+        if evaluation.cost > evaluation.limit:
             raise Exceeded
         return value
 
@@ -218,9 +218,9 @@ def _priced(resolve: Run) -> Run:
 def _tested(resolve: Run, units: int) -> Run:
     """`has()` is free; upstream takes a unit back for it, also where none was charged."""
 
-    def run(tally: Tally) -> Any:
-        value = resolve(tally)
-        tally.charge(units)
+    def run(evaluation: Evaluation) -> Any:
+        value = resolve(evaluation)
+        evaluation.charge(units)
         return value.present if isinstance(value, Optional) else value
 
     return run
@@ -237,16 +237,16 @@ class Variable:
 UNSET: Final = object()
 
 
-def device(tally: Tally) -> Any:
+def device(evaluation: Evaluation) -> Any:
     """The device, for fields to be taken of it."""
-    return tally.frame.device
+    return evaluation.frame.device
 
 
-def _device_value(tally: Tally) -> Any:
-    return tally.frame.device.as_map()
+def _device_value(evaluation: Evaluation) -> Any:
+    return evaluation.frame.device.as_map()
 
 
-def no_key(_: Tally) -> Any:
+def no_key(_: Evaluation) -> Any:
     """The key of a qualifier that has a name."""
     return None
 
@@ -255,12 +255,12 @@ def looked_up(variable: Variable) -> Run:
     """The value of a variable; a bound one is evaluated at its first use."""
     slot, start = variable.slot, variable.start
     if start is None:
-        return lambda tally: tally.frame.slots[slot]
+        return lambda evaluation: evaluation.frame.slots[slot]
 
-    def run(tally: Tally) -> Any:
-        value = tally.frame.slots[slot]
+    def run(evaluation: Evaluation) -> Any:
+        value = evaluation.frame.slots[slot]
         if value is UNSET:
-            value = tally.frame.slots[slot] = start(tally)
+            value = evaluation.frame.slots[slot] = start(evaluation)
         return value
 
     return run
@@ -269,37 +269,37 @@ def looked_up(variable: Variable) -> Run:
 # ------------------------------------------------------------------ calls
 
 
-def together(tally: Tally, arguments: tuple[Run, ...]) -> list[Any]:
+def together(evaluation: Evaluation, arguments: tuple[Run, ...]) -> list[Any]:
     """All arguments."""
-    return [run(tally) for run in arguments]
+    return [run(evaluation) for run in arguments]
 
 
-def in_turn(tally: Tally, arguments: tuple[Run, ...]) -> list[Any]:
+def in_turn(evaluation: Evaluation, arguments: tuple[Run, ...]) -> list[Any]:
     """Arguments up to the first that fails."""
     values: list[Any] = []
     for run in arguments:
-        value = run(tally)
+        value = run(evaluation)
         values.append(value)
         if isinstance(value, CelRuntimeError):
             break
     return values
 
 
-def tried(apply: Callable[[Tally, list[Any]], Any], tally: Tally, values: list[Any]) -> Any:
+def tried(apply: Callable[[Evaluation, list[Any]], Any], evaluation: Evaluation, values: list[Any]) -> Any:
     """The result of a call, or the failure of an argument, or its own."""
     for value in values:
         if isinstance(value, CelRuntimeError):
             return value
     try:
-        return apply(tally, values)
+        return apply(evaluation, values)
     except CelRuntimeError as error:
         return error
 
 
 def called(
-    collect: Callable[[Tally, tuple[Run, ...]], list[Any]],
+    collect: Callable[[Evaluation, tuple[Run, ...]], list[Any]],
     arguments: tuple[Run, ...],
-    apply: Callable[[Tally, list[Any]], Any],
+    apply: Callable[[Evaluation, list[Any]], Any],
     cost: Price | None,
 ) -> Run:
     """A call; it costs also when an argument has failed, but not when one has not been evaluated."""
@@ -307,53 +307,53 @@ def called(
         return _called_with_two(*arguments, apply, cost)
     count = len(arguments)
 
-    def run(tally: Tally) -> Any:
-        values = collect(tally, arguments)
-        result = tried(apply, tally, values)
+    def run(evaluation: Evaluation) -> Any:
+        values = collect(evaluation, arguments)
+        result = tried(apply, evaluation, values)
         if len(values) == count:
-            tally.charge(cost(values, result) if cost is not None else 1)
+            evaluation.charge(cost(values, result) if cost is not None else 1)
         return result
 
     return run
 
 
 def _called_with_two(
-    left: Run, right: Run, apply: Callable[[Tally, list[Any]], Any], cost: Price | None
+    left: Run, right: Run, apply: Callable[[Evaluation, list[Any]], Any], cost: Price | None
 ) -> Run:
     """The same, faster."""
 
-    def run(tally: Tally) -> Any:
-        values = [left(tally), right(tally)]
+    def run(evaluation: Evaluation) -> Any:
+        values = [left(evaluation), right(evaluation)]
         if isinstance(values[0], CelRuntimeError):
             result = values[0]
         elif isinstance(values[1], CelRuntimeError):
             result = values[1]
         else:
             try:
-                result = apply(tally, values)
+                result = apply(evaluation, values)
             except CelRuntimeError as error:
                 result = error
-        tally.charge(cost(values, result) if cost is not None else 1)
+        evaluation.charge(cost(values, result) if cost is not None else 1)
         return result
 
     return run
 
 
-def extended(_: Tally, values: list[Any]) -> Any:
+def extended(_: Evaluation, values: list[Any]) -> Any:
     """The list that a loop gathers, longer by another."""
     gathered, more = values
     gathered.extend(more)
     return gathered
 
 
-def inserted(_: Tally, values: list[Any]) -> Any:
+def inserted(_: Evaluation, values: list[Any]) -> Any:
     """The map that a loop gathers, with one entry more."""
     gathered, key, value = values
     insert(gathered, key, value)
     return gathered
 
 
-def merged(_: Tally, values: list[Any]) -> Any:
+def merged(_: Evaluation, values: list[Any]) -> Any:
     """The map that a loop gathers, with all entries of another."""
     gathered, entries = values
     if not isinstance(entries, dict):
@@ -366,8 +366,8 @@ def merged(_: Tally, values: list[Any]) -> Any:
 def member(value: Run, known: frozenset[Any]) -> Run:
     """Membership in a constant list, which is free."""
 
-    def run(tally: Tally) -> Any:
-        found = value(tally)
+    def run(evaluation: Evaluation) -> Any:
+        found = value(evaluation)
         if isinstance(found, CelRuntimeError):
             return found
         try:
@@ -381,14 +381,14 @@ def member(value: Run, known: frozenset[Any]) -> Run:
 def alternative(optional: Run, other: Run, *, unwrap: bool) -> Run:
     """`or` and `orValue`: the other one is evaluated only when it is needed; free in itself."""
 
-    def run(tally: Tally) -> Any:
-        value = optional(tally)
+    def run(evaluation: Evaluation) -> Any:
+        value = optional(evaluation)
         if isinstance(value, CelRuntimeError):
             return value
         if not isinstance(value, Optional):
             return CelRuntimeError("no such overload")
         if not value.present:
-            return other(tally)
+            return other(evaluation)
         return value.value if unwrap else value
 
     return run
@@ -397,10 +397,10 @@ def alternative(optional: Run, other: Run, *, unwrap: bool) -> Run:
 def logic(left: Run, right: Run, *, decisive: bool) -> Run:
     """`&&` (decided by false) or `||` (decided by true), free in itself."""
 
-    def run(tally: Tally) -> Any:
+    def run(evaluation: Evaluation) -> Any:
         failed: CelRuntimeError | None = None
         for term in (left, right):
-            value = term(tally)
+            value = term(evaluation)
             if value is decisive:
                 return decisive
             if not isinstance(value, bool):
@@ -417,10 +417,10 @@ def logic(left: Run, right: Run, *, decisive: bool) -> Run:
 def made_list(members: tuple[Run, ...], optional: frozenset[int]) -> Run:
     """A list of its members, without those that are optional and missing."""
 
-    def run(tally: Tally) -> Any:
+    def run(evaluation: Evaluation) -> Any:
         made: list[Any] = []
         for number, member in enumerate(members):
-            value = member(tally)
+            value = member(evaluation)
             if isinstance(value, CelRuntimeError):
                 return value
             if number not in optional:
@@ -439,10 +439,10 @@ def made_list(members: tuple[Run, ...], optional: frozenset[int]) -> Run:
 def made_map(entries: tuple[tuple[Run, Run], ...], optional: frozenset[int]) -> Run:
     """A map of its entries, without those that are optional and missing."""
 
-    def run(tally: Tally) -> Any:
+    def run(evaluation: Evaluation) -> Any:
         made: dict[Any, Any] = {}
         for number, pair in enumerate(entries):
-            values = in_turn(tally, pair)
+            values = in_turn(evaluation, pair)
             if isinstance(values[-1], CelRuntimeError):
                 return values[-1]
             try:
@@ -469,11 +469,11 @@ def made_message(
 ) -> Run:
     """A message of its fields, without those that are optional and missing; it costs also when it fails."""
 
-    def make(tally: Tally) -> Any:
+    def make(evaluation: Evaluation) -> Any:
         made: dict[str, Any] = {}
         try:
             for number, run in enumerate(values):
-                field, value = fields[number], run(tally)
+                field, value = fields[number], run(evaluation)
                 if isinstance(value, CelRuntimeError):
                     return value
                 if number not in optional:
@@ -482,13 +482,13 @@ def made_message(
                     made[field] = value.value
                 else:
                     made.pop(field, None)
-            return message_of(tally.frame, name, made)
+            return message_of(evaluation.frame, name, made)
         except CelRuntimeError as error:
             return error
 
-    def run(tally: Tally) -> Any:
-        value = make(tally)
-        tally.charge(units)
+    def run(evaluation: Evaluation) -> Any:
+        value = make(evaluation)
+        evaluation.charge(units)
         return value
 
     return run
@@ -507,26 +507,31 @@ class Loop:
     result: Run
     work: int
 
-    def run(self, tally: Tally) -> Any:
+    def run(self, evaluation: Evaluation) -> Any:
         """All elements, one after the other."""
-        found = self.range(tally)
+        found = self.range(evaluation)
         if isinstance(found, CelRuntimeError):
             return found
-        slots = tally.frame.slots
+        slots = evaluation.frame.slots
         slots[self.accumulator] = self.start()
         try:
             elements = self._elements(found)
         except CelRuntimeError as error:
             return error
-        condition, step, accumulator, spend = self.condition, self.step, self.accumulator, tally.frame.spend
+        condition, step, accumulator, spend = (
+            self.condition,
+            self.step,
+            self.accumulator,
+            evaluation.frame.spend,
+        )
         for values in elements:
             spend(self.work)
             for slot, value in zip(self.variables, values, strict=True):
                 slots[slot] = value
-            if condition(tally) is False:
+            if condition(evaluation) is False:
                 break
-            slots[accumulator] = step(tally)
-        result = self.result(tally)
+            slots[accumulator] = step(evaluation)
+        result = self.result(evaluation)
         return tuple(result) if type(result) is list else result
 
     def _elements(self, value: Any) -> Iterable[tuple[Any, ...]]:
