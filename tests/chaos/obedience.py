@@ -1,7 +1,7 @@
 """What must hold of all allocations when all is quiet: the rules of the specification, by the verifier that knows nothing of the allocator. Pure; reads lists as
 the API gives them.
 
-Judged are allocations that name one node, all together, so that none has what another holds. Taints are not looked at: they may have come later.
+Judged are allocations that name one node, all together, so that none has what another holds; which claims were decided in one call is not known any more. Taints are not looked at: they may have come later.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _judged(claims: Sequence[ResourceClaim], nodes: dict[str, Node]) -> Iterator
     for claim in claims:
         allocation = claim.status.allocation
         if allocation is not None and (name := _node_of(allocation)) in nodes:
-            yield Allocated(claim, allocation, nodes[name])
+            yield Allocated(claim, allocation, nodes[name], call=claim.key)
 
 
 def _node_of(allocation: AllocationResult) -> str:

@@ -1,8 +1,6 @@
 """Whether a small problem has a solution at all, by trying every assignment: no search of ours or of upstream's is asked.
 
-Rules are judged by the verifier. Each of them stays broken whatever is added (alloc C-4), so an assignment is left as soon as a part of it breaks one. What the
-verifier does not know is that choices are made one after the other, and that a device at which an earlier claim only looks is not free for a later one in the same
-call (alloc S-13): that is here.
+Rules are judged by the verifier. Each of them stays broken whatever is added (alloc C-4), so an assignment is left as soon as a part of it breaks one.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
     from dra_operator.verification.facts import Wanted
 
 WRITTEN: Final = frozenset(
-    {"admin-access", "tolerations", "binding-conditions", "share-id", "consumed-capacity", "config", "node-selector"}
+    {"admin-access", "tolerations", "binding-conditions", "skip-node-operations", "share-id", "consumed-capacity", "config", "node-selector"}
 )  # fmt: skip
 """Rules about what is written: nothing is written here but devices."""
 
@@ -74,11 +72,6 @@ class Exhaustive:
         self._left = most
         facts = Facts([], snapshot)
         self._devices = sorted(place.id for place in facts.devices_on(node))
-        self._whole = {
-            place.id
-            for place in facts.devices_on(node)
-            if not (snapshot.features.consumable_capacity and place.device.allow_multiple_allocations)
-        }
 
     def solution(self) -> list[Part] | None:
         """An assignment that breaks no rule, or None if there is none.
@@ -99,7 +92,7 @@ class Exhaustive:
             return
         for part in self._parts(claim, request):
             more = [*parts, part]
-            if not self._comes_late(parts, part) and not self._broken(more, self._ignored | UNFINISHED):
+            if not self._broken(more, self._ignored | UNFINISHED):
                 yield from self._solutions(more, claim, request + 1)
 
     def _parts(self, claim: int, request: int) -> Iterator[Part]:
@@ -116,10 +109,6 @@ class Exhaustive:
             else:
                 for devices in combinations(usable, wanted.entry.count):
                     yield Part(claim, wanted, devices)
-
-    def _comes_late(self, parts: Sequence[Part], part: Part) -> bool:
-        looked_at = {each for other in parts if other.wanted.is_admin for each in other.devices}
-        return not part.wanted.is_admin and not looked_at.isdisjoint(set(part.devices) & self._whole)
 
     def _broken(self, parts: Sequence[Part], ignored: frozenset[str]) -> bool:
         self._left -= 1 + sum(len(part.devices) for part in parts)

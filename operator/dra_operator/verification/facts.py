@@ -77,6 +77,11 @@ class Known(NamedTuple):
         return self.place.id
 
     @property
+    def call(self) -> str:
+        """The call that decided it."""
+        return self.claim.allocated.call
+
+    @property
     def is_share(self) -> bool:
         """Whether it is a share of a device rather than the whole (alloc 0.3)."""
         on = self.claim.snapshot.features.consumable_capacity

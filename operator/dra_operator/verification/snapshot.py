@@ -74,11 +74,14 @@ class Allocated:
 
     Attributes:
         node: where it is used; None if that is not known, and then nothing that depends on the node is judged.
+        call: the call of the allocator that decided it, by any name; claims of one call are judged in its order. What admin access looks at counts in its own
+            call alone (alloc Q-12, A-2, S-13).
     """
 
     claim: ResourceClaim
     allocation: AllocationResult
     node: Node | None = None
+    call: str = ""
 
 
 @dataclass(frozen=True, slots=True)

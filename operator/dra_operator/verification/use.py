@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
 
 from .amounts import AmountError, amounts
 from .requests import missing_names
@@ -47,6 +48,10 @@ def _doubles(holders: list[Known]) -> Iterator[Broken]:
     owners = [each for each in holders if not each.wanted.is_admin]
     for again in owners[1:]:
         yield again.broken("double", f"{owners[0].claim.key} has it as well")
+    for index, owner in enumerate(holders):
+        before = (each for each in holders[:index] if each.wanted.is_admin and not owner.wanted.is_admin)
+        if any(each.call == owner.call and each.claim.key != owner.claim.key for each in before):
+            yield owner.broken("double", "a claim before it, of the same call, looks at it")
     for index, looks in enumerate(holders):
         others = (each for each in holders[:index] if each.claim.key == looks.claim.key)
         if any(looks.wanted.is_admin or each.wanted.is_admin for each in others):
@@ -119,7 +124,7 @@ def check_capacity(facts: Facts) -> Iterator[Broken]:
         for known in facts.known:
             yield from _recorded(known, [])
         return
-    together: dict[DeviceId, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    shares: dict[tuple[DeviceId, str], list[_Share]] = defaultdict(list)
     ids: set[str] = set()
     for known in facts.known:
         if missing := missing_names(known.wanted, known.place):
@@ -127,12 +132,29 @@ def check_capacity(facts: Facts) -> Iterator[Broken]:
         found, problem = _amounts(known)
         if problem:
             yield known.broken("capacity-policy", problem)
-        yield from _exceeded(known, found, together[known.id])
+        for name, amount, _ in found:
+            shares[known.id, name].append(_Share(known, amount))
         yield from _recorded(known, found)
         if known.result.share_id:
             if known.result.share_id in ids:
                 yield known.broken("share-id", "another share has the same id")
             ids.add(known.result.share_id)
+    for (_, name), each in shares.items():
+        yield from _exceeded(name, each)
+
+
+class _Share(NamedTuple):
+    """What a result takes of one capacity."""
+
+    known: Known
+    amount: int
+
+
+class _Sums(NamedTuple):
+    """What a call takes of one capacity of a device: what it keeps, and what it only looks at."""
+
+    kept: int
+    looked: int
 
 
 def _amounts(known: Known) -> tuple[list[Amount], str]:
@@ -143,14 +165,32 @@ def _amounts(known: Known) -> tuple[list[Amount], str]:
     return found, "; ".join(f"{each.name}: {each.problem}" for each in found if each.problem)
 
 
-def _exceeded(known: Known, found: list[Amount], together: dict[str, int]) -> Iterator[Broken]:
-    for name, amount, _ in found:
-        if known.is_share:
-            together[name] += amount
-        in_use = _in_use(known.claim.snapshot, known.id, name)
-        needed = (together[name] if known.is_share else amount) + in_use
-        if needed > known.place.device.capacity[name].value.nano:
-            yield known.broken("capacity", f"more of {name} is taken than there is")
+def _exceeded(name: str, shares: list[_Share]) -> Iterator[Broken]:
+    """Rule `capacity`: of one capacity of one device.
+
+    Looks count in their own call as if they took something, and are forgotten by the next one (alloc Q-12, A-2). If there is any order of calls in which
+    each sees enough left, there is this one: those that look at most come first.
+    """
+    known = shares[-1].known
+    free = known.place.device.capacity[name].value.nano - _in_use(known.claim.snapshot, known.id, name)
+    if not known.is_share:
+        broken = any(share.amount > free for share in shares)
+    else:
+        calls = sorted(_by_call(shares), key=lambda each: each.looked, reverse=True)
+        kept = accumulate(each.kept for each in calls)
+        broken = any(sums + each.looked > free for sums, each in zip(kept, calls, strict=True))
+    if broken:
+        yield known.broken("capacity", f"more of {name} is taken than there is")
+
+
+def _by_call(shares: Iterable[_Share]) -> list[_Sums]:
+    calls: dict[str, _Sums] = {}
+    for known, amount in shares:
+        kept, looked = calls.get(known.call, _Sums(0, 0))
+        calls[known.call] = (
+            _Sums(kept, looked + amount) if known.wanted.is_admin else _Sums(kept + amount, looked)
+        )
+    return list(calls.values())
 
 
 def _in_use(snapshot: Snapshot, device: DeviceId, name: str) -> int:

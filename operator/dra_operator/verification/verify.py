@@ -38,7 +38,8 @@ def verify(judged: Sequence[Allocated], snapshot: Snapshot) -> list[Broken]:
     Which of several good allocations it is, is not judged: not that it is the first in upstream's order, nor that a choice came before another.
 
     Args:
-        judged: claims with their allocations, judged together: one after the other has a share of what there is.
+        judged: claims with their allocations, judged together: one after the other has a share of what there is. Those of one call are in its order; calls may
+            have come in any order, so it is enough that there is one in which each was allowed.
         snapshot: the cluster, and what claims hold that are not judged.
 
     Returns:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def check_fields(facts: Facts) -> Iterator[Broken]:
-    """Rules `admin-access`, `tolerations`, `binding-conditions`."""
+    """Rules `admin-access`, `tolerations`, `binding-conditions`, `skip-node-operations`."""
     for known in facts.known:
         result, device = known.result, known.place.device
         if result.admin_access is not (True if known.wanted.is_admin else None):
@@ -32,6 +32,16 @@ def check_fields(facts: Facts) -> Iterator[Broken]:
         )
         if (result.binding_conditions, result.binding_failure_conditions) != right:
             yield known.broken("binding-conditions", "they are not those of the device")
+        yield from _skipped(known)
+
+
+def _skipped(known: Known) -> Iterator[Broken]:
+    """All that the slice has, in its order; none while the gate is off (alloc O-7)."""
+    on = known.claim.snapshot.features.optional_node_operations
+    right = known.place.slice_.spec.skip_node_operations if on else ()
+    if known.result.skip_node_operations != right:
+        written = ", ".join(known.result.skip_node_operations) or "none"
+        yield known.broken("skip-node-operations", f"{written} instead of {', '.join(right) or 'none'}")
 
 
 def check_config(facts: Facts) -> Iterator[Broken]:

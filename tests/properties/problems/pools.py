@@ -25,6 +25,9 @@ DEFECTS = (
 )
 """What can be wrong with a pool."""
 
+SKIPPED = (["*"], ["NodeUnprepareResources"], ["NodePrepareResources", "NodeUnprepareResources"])
+"""Lists of node operations that the API server takes (alloc J-2)."""
+
 
 class Pools:
     """Makes slices.
@@ -173,7 +176,7 @@ class Pools:
         made["spec"] = {"driver": driver, "pool": {"name": pool}, **copy.deepcopy(where), **more}
         often = 0.6 if "operations" in self._topics else 0.01
         if more.get("devices") and self._luck.chance(often):
-            made["spec"]["skipNodeOperations"] = ["All"]
+            made["spec"]["skipNodeOperations"] = self._luck.pick(*SKIPPED)
         return made
 
     def _finish(self, made: list[Json]) -> None:

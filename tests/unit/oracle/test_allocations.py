@@ -167,9 +167,9 @@ TAKEN = {"devices": [{"device": "d"}]}
         ({"claims": ADMIN, "slices": PARTS}, False),
         ({"slices": GROUPED}, True),
         ({"slices": GROUPED, "allocated": TAKEN}, False),
-        ({"slices": [{"skipNodeOperations": ["All"]}]}, False),
-        ({"slices": [{"skipNodeOperations": ["All"]}], "channel": "incubating"}, True),
-        ({"slices": [{"skipNodeOperations": ["All"]}], "features": {"OptionalNodeOperations": True}}, True),
+        ({"slices": [{"skipNodeOperations": ["*"]}]}, False),
+        ({"slices": [{"skipNodeOperations": ["*"]}], "channel": "incubating"}, True),
+        ({"slices": [{"skipNodeOperations": ["*"]}], "features": {"OptionalNodeOperations": True}}, True),
     ],
 )
 def test_what_hangs_on_faults_of_upstreams_is_not_tried(changed: Json, *, fair: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -140,6 +140,7 @@ class World:
     off: tuple[str, ...] = ()
     node: Json | None = field(default_factory=lambda: NODE)
     ignored: frozenset[str] = frozenset()
+    calls: tuple[str, str] = ("", "")
 
     def broken(self) -> list[str]:
         snapshot = Snapshot(
@@ -150,12 +151,12 @@ class World:
             self.taken,
             self.ignored,
         )
-        judged = [self._allocated("c1", self.requests, self.results)]
+        judged = [self._allocated("c1", self.requests, self.results, self.calls[0])]
         if self.second is not None:
-            judged.append(self._allocated("c2", *self.second))
+            judged.append(self._allocated("c2", *self.second, self.calls[1]))
         return sorted({each.rule for each in verify(judged, snapshot)})
 
-    def _allocated(self, name: str, requests: list[Json], results: list[Json]) -> Allocated:
+    def _allocated(self, name: str, requests: list[Json], results: list[Json], call: str = "") -> Allocated:
         devices = {"requests": requests, "constraints": self.constraints, "config": self.config}
         claim = {"metadata": {"name": name, "namespace": "ns"}, "spec": {"devices": devices}}
         allocation: Json = {"devices": {"results": results, "config": self.written_config}}
@@ -165,6 +166,7 @@ class World:
             from_object(ResourceClaim, claim),
             from_object(AllocationResult, allocation),
             None if self.node is None else from_object(Node, self.node),
+            call,
         )
 
 
@@ -187,6 +189,12 @@ ZONE: Json = {
 ELSEWHERE: Json = {
     "nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["y"]}]}]
 }
+BOTH = ["NodePrepareResources", "NodeUnprepareResources"]
+LOOK = [request(adminAccess=True)], got("a", adminAccess=True)
+LOOK_AT_5 = (
+    [asking("5Gi", name="look", adminAccess=True)],
+    share("a", "5Gi", request="look", adminAccess=True),
+)
 RANGE: Json = {"default": "2Gi", "validRange": {"min": "2Gi", "step": "2Gi", "max": "6Gi"}}
 
 
@@ -225,7 +233,7 @@ BAD: list[tuple[str, World]] = [
     ("pool", World([slice_(A, A)], [request()], got("a"))),
     ("pool", World([slice_(drawing("a", "1"))], [request()], got("a"))),
     ("node", World([slice_(device("a", nodeName="m"), device("b", allNodes=True), perDeviceNodeSelection=True)], [request()], got("a"))),
-    ("node-operations", World([slice_(A, skipNodeOperations=["All"])], [request()], got("a"), node={"metadata": {"name": "n"}})),
+    ("node-operations", World([slice_(A, skipNodeOperations=["*"])], [request()], got("a", skipNodeOperations=["*"]), node={"metadata": {"name": "n"}})),
     ("selector", World([slice_(*numbered(2))], [request(deviceClassName="even")], got("d1"))),
     ("selector", World([slice_(*numbered(2))], [request(selectors=[cel("device.attributes['d'].i == 0")])], got("d1"))),
     ("selector", World([PLAIN], [request(deviceClassName="even")], got("a"))),
@@ -236,6 +244,7 @@ BAD: list[tuple[str, World]] = [
     ("in-use", World([slice_(shareable("a"))], [asking("1Gi")], share("a", "1Gi"), taken=taken("a"))),
     ("double", World([PLAIN], [request("r"), request("q")], got("a") + got("a", request="q"))),
     ("double", World([PLAIN], [request()], got("a"), second=([request()], got("a")))),
+    ("double", World([PLAIN], *LOOK, second=([request()], got("a")))),
     ("admin-twice", World([PLAIN], [request(), request("q", adminAccess=True)], got("a") + got("a", request="q", adminAccess=True))),
     ("shared", World([PLAIN], [request()], got("a"), taken=taken(shared=("a",)))),
     ("counters", World([slice_(drawing("a", "1"), drawing("b", "2"), count=2), counters(m="2")], [request(count=2)], got("a", "b"))),
@@ -247,6 +256,9 @@ BAD: list[tuple[str, World]] = [
     ("groups", World([slice_(drawing("a", "1", "x", "y"), drawing("b", "1", "y", "z"), drawing("e", "1", "x", "z"), count=2), counters(m="3")], [request(count=3)], got("a", "b", "e"))),
     ("capacity", World([slice_(shareable("a"))], [asking("5Gi")], share("a", "5Gi"), second=([asking("4Gi")], share("a", "4Gi", "2")))),
     ("capacity", World([slice_(shareable("a"))], [asking("5Gi")], share("a", "5Gi"), taken=taken(a="4Gi"))),
+    ("capacity", World([slice_(shareable("a"))], *LOOK_AT_5, second=([asking("4Gi")], share("a", "4Gi", "2")))),
+    ("capacity", World([slice_(shareable("a"))], *LOOK_AT_5, taken=taken(a="4Gi"))),
+    ("capacity", World([slice_(shareable("a"))], [asking("5Gi"), *LOOK_AT_5[0]], share("a", "5Gi") + share("a", "5Gi", "3", request="look", adminAccess=True), calls=("one", "two"))),
     ("capacity", World([slice_(device("a", capacity={"m": {"value": "4Gi"}}))], [asking("5Gi")], got("a"))),
     ("capacity-name", World([PLAIN], [asking("1Gi")], got("a"))),
     ("capacity-policy", World([slice_(shareable("a", **RANGE))], [asking("7Gi")], share("a", "8Gi"))),
@@ -262,6 +274,11 @@ BAD: list[tuple[str, World]] = [
     ("admin-access", World([PLAIN], [request()], got("a", adminAccess=False))),
     ("tolerations", World([PLAIN], [request(tolerations=[{"operator": "Exists"}])], got("a"))),
     ("binding-conditions", World([slice_(device("a", bindingConditions=["x"], bindingFailureConditions=["y"]))], [request()], got("a", bindingConditions=["x"]))),
+    ("skip-node-operations", World([slice_(A, skipNodeOperations=["*"])], [request()], got("a"))),
+    ("skip-node-operations", World([PLAIN], [request()], got("a", skipNodeOperations=["*"]))),
+    ("skip-node-operations", World([slice_(A, skipNodeOperations=BOTH)], [request()], got("a", skipNodeOperations=BOTH[1:]))),
+    ("skip-node-operations", World([slice_(A, skipNodeOperations=BOTH)], [request()], got("a", skipNodeOperations=BOTH[::-1]))),
+    ("skip-node-operations", World([slice_(A, skipNodeOperations=["*"])], [request()], got("a", skipNodeOperations=["*"]), off=("optional_node_operations",))),
     ("share-id", World([slice_(shareable("a"))], [asking("1Gi")], got("a", consumedCapacity={"m": "1Gi"}))),
     ("share-id", World([PLAIN], [request()], got("a", shareID="1"))),
     ("share-id", World([slice_(shareable("a"))], [asking("1Gi")], share("a", "1Gi"), second=([asking("1Gi")], share("a", "1Gi")))),
@@ -290,6 +307,11 @@ GOOD: list[World] = [
     World([PLAIN, slice_(B, name="t", generation=0)], [request()], got("a")),
     World([PLAIN], [request(adminAccess=True)], got("a", adminAccess=True), taken=taken("a")),
     World([PLAIN], [request()], got("a"), second=([request(adminAccess=True)], got("a", adminAccess=True))),
+    World([PLAIN], *LOOK, second=([request()], got("a")), calls=("one", "two")),
+    World([slice_(shareable("a"))], *LOOK_AT_5, second=([asking("4Gi")], share("a", "4Gi", "2")), calls=("one", "two")),
+    World([slice_(shareable("a"))], [asking("4Gi")], share("a", "4Gi", "2"), second=LOOK_AT_5, calls=("one", "two")),
+    World([slice_(A, skipNodeOperations=BOTH)], [request()], got("a", skipNodeOperations=BOTH)),
+    World([slice_(A, skipNodeOperations=["*"])], [request()], got("a"), off=("optional_node_operations",), node={"metadata": {"name": "n"}}),
     World([slice_(device("a", taints=[TAINT, {**TAINT, "effect": "None"}]))], [request(tolerations=[{"key": "k", "value": "v"}])], got("a", tolerations=[{"key": "k", "value": "v"}])),
     World([slice_(device("a", taints=[TAINT]))], [request()], got("a"), ignored=frozenset({"k"})),
     World([slice_(device("a", taints=[TAINT]))], [request()], got("a"), off=("device_taints",)),
@@ -358,6 +380,55 @@ def test_what_claims_hold_is_told_apart_by_shares_and_looks() -> None:
         "m": "3Gi"
     }
     assert {each.device for each in without.devices} == {"a", "c"}
+
+
+def many(*claims: tuple[str, str, bool]) -> list[Allocated]:
+    """Claims on the shareable device `a`: call, amount, whether it only looks."""
+    world = World([], [], [])
+    return [
+        world._allocated(
+            f"c{number}",
+            [asking(amount, **({"adminAccess": True} if looks else {}))],
+            share("a", amount, str(number), **({"adminAccess": True} if looks else {})),
+            call,
+        )
+        for number, (call, amount, looks) in enumerate(claims)
+    ]
+
+
+KEEPS, LOOKS = False, True
+
+
+@pytest.mark.parametrize(
+    ("claims", "in_order", "together"),
+    [
+        ([("x", "8Gi", LOOKS), ("y", "8Gi", KEEPS)], [], []),
+        ([("x", "8Gi", KEEPS), ("y", "8Gi", LOOKS)], ["capacity"], []),
+        ([("x", "8Gi", LOOKS), ("y", "8Gi", LOOKS)], [], []),
+        ([("x", "8Gi", LOOKS), ("x", "1Gi", KEEPS)], ["capacity"], ["capacity"]),
+        ([("x", "4Gi", LOOKS), ("x", "4Gi", KEEPS), ("y", "4Gi", KEEPS)], [], []),
+        ([("x", "4Gi", LOOKS), ("x", "4Gi", KEEPS), ("y", "4Gi", KEEPS), ("y", "1Gi", LOOKS)], ["capacity"], ["capacity"]),
+        ([("x", "5Gi", KEEPS), ("y", "4Gi", KEEPS)], ["capacity"], ["capacity"]),
+    ],
+)  # fmt: skip
+def test_looks_count_in_their_own_call_alone_one_after_the_other_and_together(
+    claims: list[tuple[str, str, bool]], in_order: list[str], together: list[str]
+) -> None:
+    """Calls one after the other, as they were (alloc Q-12, A-2); together, it is enough that there is an order in which all of them could have been."""
+    snapshot = Snapshot(
+        Features(**ALL),
+        [from_object(ResourceSlice, slice_(shareable("a")))],
+        {each["metadata"]["name"]: from_object(DeviceClass, each) for each in CLASSES},
+        COMPILER,
+    )
+    judged, held, found = many(*claims), [], set()
+    for call in dict.fromkeys(each.call for each in judged):
+        now = [each for each in judged if each.call == call]
+        found |= {each.rule for each in verify(now, replace(snapshot, taken=Taken.by(held, shares=True)))}
+        held += [each.allocation for each in now]
+
+    assert sorted(found) == in_order
+    assert sorted({each.rule for each in verify(judged, snapshot)}) == together
 
 
 def test_a_broken_rule_is_told_in_one_line() -> None:
