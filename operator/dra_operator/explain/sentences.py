@@ -11,12 +11,13 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from dra_operator.placement import COMBINATION, IN_USE, Cause, Verdict
+from dra_operator.allocator import Why
+from dra_operator.placement import COMBINATION, IN_USE, Cause, Verdict, why_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dra_operator.placement import DeviceTally, NodeFinding, Unplaced
+    from dra_operator.placement import DeviceTally, NodeFinding, Offer, Unplaced
 
 MAX_BYTES: Final = 1024
 """The API server refuses longer event messages."""
@@ -39,7 +40,7 @@ _VERDICTS: Final = {
 _STEPS: Final = {
     Cause.LIMIT: "make the claim easier: fewer devices, narrower selectors, fewer constraints",
     Cause.COMBINATION: "loosen the constraints or selectors of the claim, or add devices that go together",
-    Cause.DEVICES: "ask for fewer devices a node, or add nodes with more",
+    Cause.DEVICES: "ask for fewer devices in one pod, or add nodes with more",
     Cause.FEATURE: "use devices that are published without that feature, or have an admin take their pool out of the "
     "AllocationPolicy, which leaves the pod to kube-scheduler",
     Cause.BUDGET: "raise spec.resources of the pod, or leave it out: the devices' part counts, too",
@@ -56,6 +57,32 @@ _STEPS: Final = {
     "-o yaml; without the right to, ask an admin), and that the driver runs on its nodes",
 }
 """Advice by cause when waiting does not help; the cause that is nearest to a solution comes first."""
+
+_BY_WHY: Final = {
+    Cause.DEVICES: (
+        (Why.IN_USE, "", ""),
+        (
+            Why.TAINT,
+            "tolerate the taint in the claim's request, or have whoever put it on the devices take it off",
+            "to go on at once, tolerate the taint in the claim's request, or have whoever put it on the devices take it off",
+        ),
+    ),
+    Cause.COMBINATION: (
+        (Why.CONSTRAINT, "", ""),
+        (
+            Why.COUNTERS,
+            "ask for fewer or smaller devices, or add some: these draw on counters that would not suffice if nothing were in use",
+            "to go on at once, end pods whose devices draw on the same counters, or ask for smaller devices",
+        ),
+        (
+            Why.CAPACITY,
+            "ask only for capacities that the devices have, and no more than they have of them",
+            "to go on at once, end pods that have shares of such devices, or add some",
+        ),
+    ),
+}
+"""What else to do for a cause where that is what keeps devices off, when waiting does not help, and when it does; empty for what the tables
+say. The first that was found counts: others may well be of devices that would not be needed then."""
 
 _OF_THE_POD: Final = frozenset({Cause.POD, Cause.KUBELET, Cause.VOLUMES, Cause.NEIGHBOURS, Cause.ROOM})
 """Causes that have nothing to do with devices: none of them is nearer to a solution than the other."""
@@ -171,8 +198,34 @@ def _advice(verdict: Verdict, findings: Iterable[NodeFinding]) -> str:
     first = next((cause for cause in table if cause in causes), None)
     if first is None:
         return "add nodes"
+    if first is Cause.COMBINATION and (
+        offers := [found.offer for found in telling if found.offer is not None]
+    ):
+        return _for_less(offers)
+    special = _by_why(first, telling)
+    if special is not None:
+        return special[verdict is Verdict.NOT_NOW]
     main = _most_nodes(first, telling)
     return _without(telling) or table[main] if main is Cause.ROOM else table[main]
+
+
+def _by_why(first: Cause, findings: Iterable[NodeFinding]) -> tuple[str, str] | None:
+    """Advice by what became of the devices; None where that of the cause is right."""
+    tallies = (tally for finding in findings if finding.cause is first for tally in finding.tallies)
+    found = {why_of(reason) for tally in tallies for reason in tally.rejected}
+    rows = _BY_WHY.get(first, ())
+    why = next((row for row in rows if row[0] in found), None)
+    return why[1:] if why is not None and why[1] else None
+
+
+def _for_less(offers: Sequence[Offer]) -> str:
+    """Advice to ask for less of a capacity: what could be had that is nearest to what is asked for."""
+    best = max(offers, key=lambda offer: (-len(offer.amounts), offer.part))
+    amounts = " and ".join(f"{amount} of {name}" for name, amount in best.amounts.items())
+    place = f"with device {best.device} on node {best.node}"
+    if best.later:
+        return f"ask for less: {best.request} could have up to {amounts}, {place}, while that is free; or add larger devices"
+    return f"to go on at once, ask for less: {best.request} could have up to {amounts} now, {place}; or free more of such devices"
 
 
 def _most_nodes(first: Cause, findings: Sequence[NodeFinding]) -> Cause:

@@ -22,6 +22,7 @@ from .outcomes import (
     Effort,
     Ignore,
     NodeFinding,
+    Offer,
     Outcome,
     Plan,
     Refuse,
@@ -34,7 +35,7 @@ from .plan import Placer
 from .rank import rank
 from .room import NodeScore
 from .signature import signature
-from .vocabulary import IN_USE
+from .vocabulary import IN_USE, why_of
 
 __all__ = [
     "CLAIM_MISSING",
@@ -56,6 +57,7 @@ __all__ = [
     "Ignore",
     "NodeFinding",
     "NodeScore",
+    "Offer",
     "Outcome",
     "PlacementOptions",
     "Placer",
@@ -72,4 +74,5 @@ __all__ = [
     "unknown_gate_text",
     "unknown_gates",
     "unknown_requests",
+    "why_of",
 ]

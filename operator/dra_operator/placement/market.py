@@ -36,16 +36,27 @@ from dra_operator.model import POD_CLAIM_NAME
 
 from .candidates import Supply, all_needs, needs_of
 from .findings import tallies
+from .lesser import asking, lesser
 from .options import DEFAULT_TOTAL_LOOKS, DEFAULT_TOTAL_STEPS
-from .outcomes import Cause, ClaimDecision, NodeFinding
+from .outcomes import Cause, ClaimDecision, NodeFinding, Offer
+from .ownership import alternatives
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from dra_operator.allocator import Inputs, Rejection, Reporter
     from dra_operator.cluster import RestrictedSlices
-    from dra_operator.model import AllocationResult, DeviceId, Node, PoolId, ResourceClaim, ResourceSlice
+    from dra_operator.model import (
+        AllocationResult,
+        DeviceId,
+        DeviceSubRequest,
+        ExactDeviceRequest,
+        Node,
+        PoolId,
+        ResourceClaim,
+        ResourceSlice,
+    )
 
     from .candidates import Need
     from .census import Census
@@ -63,6 +74,9 @@ figures. Arbitrary; a tenth of what the decision itself may take."""
 
 DETAIL_LOOKS: Final = 30_000
 """The same for looks at devices."""
+
+OFFERS: Final = 4
+"""Smaller amounts that are tried on a node whose devices have too little capacity. Arbitrary: each is a search."""
 
 
 class NodeError(Exception):
@@ -275,7 +289,53 @@ class Market:
         need = self._last = self._blamed(heard)
         in_use = frozenset() if need and need.looks else frozenset(taken)
         found = self._tallies(need, "", in_use, heard, at=node.name) if need else ()
-        return NodeFinding(node.name, Cause.COMBINATION, self._no_combination(need), found, lasting=lasting)
+        offer = self._offer(node, need, heard, later=lasting) if need else None
+        text = self._no_combination(need)
+        return NodeFinding(node.name, Cause.COMBINATION, text, found, lasting=lasting, offer=offer)
+
+    def _offer(self, node: Node, need: Need, heard: Collector, *, later: bool) -> Offer | None:
+        """What the need could have on the node if it asked for less of a capacity, as a search finds it; None if nothing, or after too many tries."""
+        inputs = replace(self._inputs, allocated=AllocatedState()) if later else self._inputs
+        slices = (*self._view.on_node(node.name), *self._view.shared())
+        devices = [(slice_.device_id(device), device) for slice_ in slices for device in slice_.spec.devices]
+        tries = [
+            (name, tried)
+            for name, entry in self._entries(need)
+            for refused in [heard.devices.get(RequestRef(need.claim, name), {})]
+            for tried in lesser(entry, devices, refused, inputs.allocated.capacity)
+        ]
+        for name, tried in tries[:OFFERS]:
+            claims = [
+                asking(claim, name, tried.amounts) if claim.key == need.claim else claim
+                for claim in self._claims
+            ]
+            device = self._served(node, inputs, claims, RequestRef(need.claim, name))
+            if device is not None:
+                alternative = name.partition("/")[2]
+                label = f"{f'alternative {alternative} of ' if alternative else ''}{self._label(need)}"
+                return Offer(label, tried.amounts, device, node.name, tried.part, later)
+        return None
+
+    def _entries(self, need: Need) -> Iterator[tuple[str, ExactDeviceRequest | DeviceSubRequest]]:
+        """The forms of a request, as they are written."""
+        for claim in self._claims:
+            for request in claim.spec.devices.requests:
+                if (claim.key, request.name) == (need.claim, need.request):
+                    yield from alternatives(request)
+
+    def _served(
+        self, node: Node, inputs: Inputs, claims: Sequence[ResourceClaim], request: RequestRef
+    ) -> DeviceId | None:
+        """The first device that a request gets on the node with these claims; None if there is no solution, or none was found."""
+        if min(self._details, self._detail_looks) <= 0:
+            return None
+        with suppress(Unsatisfied, CelError):
+            for claim, found in zip(claims, self._explore(node, inputs, SILENT, claims), strict=True):
+                results = found.devices.results if claim.key == request.claim else ()
+                for result in results:
+                    if result.request == request.request:
+                        return result.device_id
+        return None
 
     def _no_combination(self, need: Need | None) -> str:
         free = "" if need and need.looks else "free "
@@ -294,7 +354,9 @@ class Market:
         }
         return next(((pool, why) for pool, why in sorted(problems.items()) if pool in wanted), None)
 
-    def _explore(self, node: Node, inputs: Inputs, reporter: Reporter) -> None:
+    def _explore(
+        self, node: Node, inputs: Inputs, reporter: Reporter, claims: Sequence[ResourceClaim] = ()
+    ) -> tuple[AllocationResult, ...]:
         """Search for an explanation's sake: on, where a request for all devices would end it, as that may hang on what is in use."""
         options = replace(
             self._options,
@@ -304,7 +366,7 @@ class Market:
         )
         allocator = Allocator(inputs, options, reporter)
         try:
-            allocator.allocate(node, self._claims)
+            return allocator.allocate(node, claims or self._claims)
         finally:
             self._details -= allocator.steps
             self._detail_looks -= allocator.looks

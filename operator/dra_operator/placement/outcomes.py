@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from fractions import Fraction
 
     from dra_operator.model import AllocationResult, DeviceId, ResourceClaim
+    from dra_operator.quantity import Quantity
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +214,27 @@ class Cause(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Offer:
+    """What a request could have if it asked for less of a device's capacities; a search has found it.
+
+    Args:
+        request: as the user finds it ("request gpu", "alternative small of request gpu").
+        amounts: of the capacities of which it would have to ask for less, at most.
+        device: the first device that it would get.
+        node: where.
+        part: of what is asked for, above 0 and below 1; the smallest, where it is several capacities.
+        later: whether that holds for a cluster in which nothing is in use, not for now.
+    """
+
+    request: str
+    amounts: Mapping[str, Quantity]
+    device: DeviceId
+    node: str
+    part: Fraction
+    later: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class NodeFinding:
     """Why one node, or many equal ones, cannot serve the pod.
 
@@ -224,6 +247,7 @@ class NodeFinding:
         lasting: whether only a change of specs, not freed devices or resources, can help.
         count: nodes that the finding stands for.
         absent: resources that the pod asks for and the node does not offer at all, busy or not.
+        offer: what could be had there of a capacity that is too small; None if nothing, or if nobody looked.
     """
 
     node: str
@@ -233,6 +257,7 @@ class NodeFinding:
     lasting: bool = False
     count: int = 1
     absent: tuple[str, ...] = ()
+    offer: Offer | None = None
 
 
 @dataclass(frozen=True, slots=True)

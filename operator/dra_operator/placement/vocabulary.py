@@ -41,6 +41,18 @@ _ABOUT_GATES: Final = frozenset({Why.NOT_BUILT, Why.GATE_OFF})
 """Reasons whose detail is a feature gate."""
 
 
+_FRAMES: Final = {why: text.partition("{}") for why, text in _WORDS.items()}
+"""What stands before and after the detail."""
+
+
+def why_of(words: str) -> Why | None:
+    """The sort of a reason in the vocabulary's words; None for what is no reason of the search."""
+    frames = _FRAMES.items()
+    return next(
+        (why for why, (start, _, end) in frames if words.startswith(start) and words.endswith(end)), None
+    )
+
+
 def in_words(rejection: Rejection) -> str:
     """The vocabulary's word for one reason of the search."""
     about_gate = rejection.why in _ABOUT_GATES

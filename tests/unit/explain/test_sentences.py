@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 
+from dra_operator.allocator import Rejection, Why
 from dra_operator.explain import MAX_BYTES, explain
-from dra_operator.placement import Cause, DeviceTally, NodeFinding, Unplaced, Verdict
+from dra_operator.model import DeviceId
+from dra_operator.placement import Cause, DeviceTally, NodeFinding, Offer, Unplaced, Verdict
+from dra_operator.placement.vocabulary import in_words, why_of
+from dra_operator.quantity import Quantity
 
 
 def tally(request: str = "gpu", seen: int = 8, wanted: int = 1, **rejected: int) -> DeviceTally:
@@ -92,7 +97,11 @@ def test_rare_reasons_of_devices_are_only_counted() -> None:
 @pytest.mark.parametrize(
     ("finding", "verdict", "words"),
     [
-        (shortage("n1", lasting=True), Verdict.NEVER, "Waiting will not help; ask for fewer devices a node"),
+        (
+            shortage("n1", lasting=True),
+            Verdict.NEVER,
+            "Waiting will not help; ask for fewer devices in one pod",
+        ),
         (
             NodeFinding("n1", Cause.LIMIT, "node(s) where the search gave up after 9 steps"),
             Verdict.GAVE_UP,
@@ -149,7 +158,7 @@ def tainted(count: int) -> NodeFinding:
         ((tainted(1), room(20, FOO)), f"take {FOO} out of the resource requests and limits of the pod"),
         ((room(19, FOO), room(1, FOO, "a.com/b"), tainted(1)), f"take {FOO} out of"),
         ((room(19, FOO), room(1)), "lower the pod's resource requests"),
-        ((room(20, FOO), shortage("n", lasting=True)), "ask for fewer devices a node"),
+        ((room(20, FOO), shortage("n", lasting=True)), "ask for fewer devices in one pod"),
     ],
 )
 def test_the_next_step_is_that_of_the_reason_which_keeps_the_pod_off_most_nodes(
@@ -157,6 +166,71 @@ def test_the_next_step_is_that_of_the_reason_which_keeps_the_pod_off_most_nodes(
 ) -> None:
     """Fewer tolerations are no help for a resource that twenty nodes do not have."""
     assert f"Waiting will not help; {words}" in explain(Unplaced(21, findings)).message
+
+
+def less(amount: str, part: Fraction, *, later: bool = False, name: str = "n1") -> NodeFinding:
+    device = DeviceId("gpu.example.com", name, "a")
+    amounts = {"memory": Quantity.parse(amount)}
+    offer = Offer("request gpu", amounts, device, name, part, later)
+    text = "node(s) have no combination of free devices for request gpu"
+    return NodeFinding(name, Cause.COMBINATION, text, lasting=later, offer=offer)
+
+
+@pytest.mark.parametrize(
+    ("findings", "words"),
+    [
+        (
+            (less("10Gi", Fraction(1, 3)), less("20Gi", Fraction(2, 3), name="n2")),
+            "to go on at once, ask for less: request gpu could have up to 20Gi of memory now, with device gpu.example.com/n2/a on node n2; or free",
+        ),
+        (
+            (less("40Gi", Fraction(1, 2), later=True),),
+            "help; ask for less: request gpu could have up to 40Gi of memory, with device gpu.example.com/n1/a on node n1, while that is free",
+        ),
+        (
+            (less("40Gi", Fraction(1, 2), later=True), less("10Gi", Fraction(1, 8), name="n2")),
+            "could have up to 10Gi of memory now, with device gpu.example.com/n2/a",
+        ),
+        (
+            (less("10Gi", Fraction(1, 3)), shortage("n2", in_use=8)),
+            "end a pod that holds such devices",
+        ),
+    ],
+)
+def test_what_could_be_had_for_less_is_the_next_step(findings: tuple[NodeFinding, ...], words: str) -> None:
+    """The offer that is nearest to what is asked for, of the nodes that the verdict is about."""
+    assert words in explain(Unplaced(2, findings)).message
+
+
+def in_a_combination(*reasons: Rejection, lasting: bool = False) -> NodeFinding:
+    counts = {in_words(reason): 2 for reason in reasons}
+    found = DeviceTally("ns/c", "gpu", "gpu.example.com", 1, 8, counts)
+    text = "node(s) have no combination of free devices for request gpu"
+    return NodeFinding("n1", Cause.COMBINATION, text, (found,), lasting)
+
+
+COUNTERS = Rejection(Why.COUNTERS, "set/memory: 20Gi asked for, 10Gi of 40Gi left")
+CAPACITY = Rejection(Why.CAPACITY, "memory: the device has no such capacity")
+CONSTRAINT = Rejection(Why.CONSTRAINT, "constraints[0], matchAttribute a.test/numa")
+
+
+@pytest.mark.parametrize(
+    ("finding", "words"),
+    [
+        (in_a_combination(COUNTERS), "end pods whose devices draw on the same counters"),
+        (in_a_combination(COUNTERS, lasting=True), "would not suffice if nothing were in use"),
+        (in_a_combination(CAPACITY), "end pods that have shares of such devices"),
+        (in_a_combination(CAPACITY, lasting=True), "ask only for capacities that the devices have"),
+        (in_a_combination(COUNTERS, CONSTRAINT), "loosen the claim's constraints"),
+        (in_a_combination(CONSTRAINT, lasting=True), "loosen the constraints or selectors of the claim"),
+        (in_a_combination(), "loosen the claim's constraints"),
+        (shortage("n1", tainted_a=8), "tolerate the taint in the claim's request"),
+        (shortage("n1", tainted_a=7, in_use=1), "end a pod that holds such devices"),
+    ],
+)
+def test_the_next_step_is_about_what_keeps_the_devices_off(finding: NodeFinding, words: str) -> None:
+    """No pod holds what is only tainted; a claim without constraints cannot loosen them."""
+    assert words in explain(Unplaced(1, (finding,))).message
 
 
 def test_one_node_that_may_come_free_makes_it_not_now() -> None:
@@ -201,3 +275,8 @@ def test_the_most_frequent_reason_comes_first_whatever_the_order_of_nodes() -> N
     two = [NodeFinding(name, Cause.ROOM, "Insufficient memory") for name in ("n2", "n3")]
 
     assert explain(Unplaced(3, (one, *two))) == explain(Unplaced(3, (*two, one)))
+
+
+@pytest.mark.parametrize("why", Why)
+def test_the_words_of_each_reason_tell_which_it_is(why: Why) -> None:
+    assert why_of(in_words(Rejection(why, "detail"))) is why
