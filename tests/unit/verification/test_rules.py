@@ -421,7 +421,9 @@ def test_looks_count_in_their_own_call_alone_one_after_the_other_and_together(
         {each["metadata"]["name"]: from_object(DeviceClass, each) for each in CLASSES},
         COMPILER,
     )
-    judged, held, found = many(*claims), [], set()
+    judged = many(*claims)
+    held: list[AllocationResult] = []
+    found: set[str] = set()
     for call in dict.fromkeys(each.call for each in judged):
         now = [each for each in judged if each.call == call]
         found |= {each.rule for each in verify(now, replace(snapshot, taken=Taken.by(held, shares=True)))}
