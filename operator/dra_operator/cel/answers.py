@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from .adapter import SliceInputs
     from .evaluation.evaluate import Program
-    from .evaluation.generate import Generated
+    from .evaluation.source import Generated
     from .types.values import DeviceInput
 
 MAX_KEPT: Final = 200_000

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from .checking.environment import Environment
     from .evaluation.evaluate import Program
-    from .evaluation.generate import Generated
+    from .evaluation.source import Generated
 
     _Key = tuple[str, Environment, type["KeptSelector | KeptDerivation"]]
 

@@ -23,8 +23,9 @@ from dra_operator.cel.types.versions import Semver
 from dra_operator.errors import CelError
 from dra_operator.quantity import Quantity
 
-from .memo import MAX_ITEMS, Memo, elsewhere, members
+from .memo import MAX_ITEMS, Memo
 from .paths import Domain, Entry, Scalar, Table, device_path
+from .source import Generated, UnknownShapeError, compiled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,21 +33,14 @@ if TYPE_CHECKING:
     from dra_operator.cel.functions.registry import Table as Functions
     from dra_operator.cel.parsing.syntax import Node
     from dra_operator.cel.types.kinds import Kind
-    from dra_operator.cel.types.values import DeviceInput
 
     from .paths import Path
 
 MAX_WORK: Final = 4_000
 """Nodes that an evaluation may run through: those of comprehensions' bodies as often as they run. Half a millisecond."""
 
-_LONGEST_SOURCE: Final = 20_000
-"""Characters of source that are compiled: some milliseconds."""
-
 _MOST_CONSTANTS: Final = 400
 """Names and constants of a source: what has more will be too long, so no more of it is written."""
-
-_DEEPEST: Final = 60
-"""Nested parentheses; Python itself takes 200."""
 
 _SHORT: Final = 64
 """Characters of a constant that count for nothing, as attributes have no more."""
@@ -59,36 +53,8 @@ _SEARCH: Final = 100
 """Nodes that a search counts as, for texts that have not been searched yet."""
 
 
-_MOST_SEARCHES: Final = 16
-"""Searches for a device: what has more is left to the closures, which count each of them before it begins."""
-
-
-class _UnknownShapeError(Exception):
-    """There is no source for this."""
-
-
-@dataclass(frozen=True, slots=True)
-class Generated:
-    """Compiled source.
-
-    Attributes:
-        fill: the answers for some devices, none of which may have a fault. It may raise anything: then it has no answer.
-        work: nodes that it runs through for a device, at most.
-        source: the text, to look at.
-        searches: searches by regular expressions that it makes for a device, at most.
-    """
-
-    fill: Callable[[Sequence[DeviceInput]], list[bool]]
-    work: int
-    source: str
-    searches: int = 0
-
-
 class _Optional:
     """Stands for the type of code that gives a value or `MISSING`."""
-
-
-MISSING: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,27 +74,6 @@ class _Code:
     value: Any = None
     items: int = MAX_ITEMS
 
-
-_TEMPLATE: Final = """\
-def make({names}):
-    def fill(devices):
-        found = []
-        for d in devices:
-            found.append({code})
-        return found
-    return fill
-"""
-
-_BUILT_IN: Final[dict[str, Any]] = {
-    "all": all,
-    "any": any,
-    "bool": bool,
-    "elsewhere": elsewhere,
-    "members": members,
-    "sum": sum,
-    "tuple": tuple,
-    "MISSING": MISSING,
-}
 
 _SIMPLE: Final = frozenset({bool, int, str})
 """Types of constants that Python compares as CEL does, with values of the very same class."""
@@ -174,27 +119,11 @@ def generate(node: Node, functions: Functions) -> Generated | None:
         functions: those of the environment.
     """
     try:
-        return _compiled(node, _Generator(functions))
-    except (_UnknownShapeError, RecursionError, MemoryError):
+        generator = _Generator(functions)
+        code = generator.truth(node, {})
+        return compiled(code, generator.constants, generator.work, generator.searches)
+    except (UnknownShapeError, RecursionError, MemoryError):
         return None
-
-
-def _compiled(node: Node, generator: _Generator) -> Generated:
-    code = generator.truth(node, {})
-    if len(code) > _LONGEST_SOURCE or _nesting(code) > _DEEPEST or generator.searches > _MOST_SEARCHES:
-        raise _UnknownShapeError
-    source = _TEMPLATE.format(names=", ".join(generator.constants), code=code)
-    names: dict[str, Any] = {"__builtins__": {}, **_BUILT_IN}
-    exec(compile(source, "<cel>", "exec", dont_inherit=True), names)  # noqa: S102 -- our own text: see the module's head
-    return Generated(names["make"](*generator.constants.values()), generator.work, source, generator.searches)
-
-
-def _nesting(text: str) -> int:
-    deepest = depth = 0
-    for char in text:
-        depth += (char in "([") - (char in ")]")
-        deepest = max(deepest, depth)
-    return deepest
 
 
 def _search(pattern: str) -> Callable[[str], bool]:
@@ -210,7 +139,7 @@ def _common(one: _Code, other: _Code) -> type:
     if one.kind is other.kind:
         return one.kind
     if _Optional in {one.kind, other.kind}:
-        raise _UnknownShapeError
+        raise UnknownShapeError
     return object
 
 
@@ -285,7 +214,7 @@ class _Generator:
 
     def _name(self, value: Any) -> str:
         if len(self.constants) >= _MOST_CONSTANTS:
-            raise _UnknownShapeError
+            raise UnknownShapeError
         name = f"K{len(self.constants)}"
         self.constants[name] = value
         return name
@@ -302,7 +231,7 @@ class _Generator:
     def _count(self, nodes: int) -> None:
         self.work += nodes * self._times
         if self.work > MAX_WORK:
-            raise _UnknownShapeError
+            raise UnknownShapeError
 
     # ------------------------------------------------------------------ anything, or of one type
 
@@ -314,7 +243,7 @@ class _Generator:
             return self._path(path)
         rule = self._rules.get(type(node))
         if rule is None:
-            raise _UnknownShapeError
+            raise UnknownShapeError
         return rule(node, scope)
 
     def truth(self, node: Node, scope: _Scope) -> str:
@@ -326,7 +255,7 @@ class _Generator:
         if code.kind in kinds:
             return code.text
         if code.kind is not object:
-            raise _UnknownShapeError
+            raise UnknownShapeError
         variable = self._variable()
         test = f"is {self._name(kinds[0])}" if len(kinds) == 1 else f"in {self._name(frozenset(kinds))}"
         return f"({variable} if ({variable} := {code.text}).__class__ {test} else elsewhere())"
@@ -341,21 +270,21 @@ class _Generator:
             return _Code(f"{flat}[{key}]", Quantity if path.table == "capacity" else object)
         if isinstance(path, Scalar):
             return _Code("d.driver", str) if path.name == "driver" else _Code("d.multiple", bool)
-        raise _UnknownShapeError
+        raise UnknownShapeError
 
     def _no_path(self, _: syntax.Select, __: _Scope) -> _Code:
-        raise _UnknownShapeError
+        raise UnknownShapeError
 
     def _ident(self, node: syntax.Ident, scope: _Scope) -> _Code:
         found = scope.get(node.name)
         if not isinstance(found, _Code):
-            raise _UnknownShapeError
+            raise UnknownShapeError
         return found
 
     def _has(self, node: syntax.Has, scope: _Scope) -> _Code:
         path = device_path(node.operand, scope)
         if not isinstance(path, Domain):
-            raise _UnknownShapeError
+            raise UnknownShapeError
         return _Code(f"({self._name((path.domain, node.field))} in {_flat(path)})", bool)
 
     # ------------------------------------------------------------------ logic
@@ -383,7 +312,7 @@ class _Generator:
             return rule(node, scope)
         if name in _CHEAP:
             return self._function(node, scope)
-        raise _UnknownShapeError
+        raise UnknownShapeError
 
     def _not(self, node: syntax.Call, scope: _Scope) -> _Code:
         return _Code(f"(not {self.truth(node.args[0], scope)})", bool)
@@ -391,10 +320,10 @@ class _Generator:
     def _minus(self, node: syntax.Call, _: _Scope) -> _Code:
         (number,) = node.args
         if not isinstance(number, syntax.Literal) or type(number.value) not in {int, float}:
-            raise _UnknownShapeError
+            raise UnknownShapeError
         negative = -cast("int | float", number.value)
         if isinstance(negative, int) and negative > INT_MAX:
-            raise _UnknownShapeError  # that of the smallest number overflows
+            raise UnknownShapeError  # that of the smallest number overflows
         return self._constant(negative)
 
     def _comparison(self, node: syntax.Call, scope: _Scope) -> _Code:
@@ -404,7 +333,7 @@ class _Generator:
             return amounts
         left, right = (self.any(argument, scope) for argument in node.args)
         if _Optional in {left.kind, right.kind}:
-            raise _UnknownShapeError
+            raise UnknownShapeError
         if node.function in _ORDERS:
             return _Code(f"({self._ordered(left, right, sign)})", bool)
         return _Code(self._equality(left, right, sign), bool)
@@ -429,7 +358,7 @@ class _Generator:
     def _ordered(self, left: _Code, right: _Code, sign: str) -> str:
         kinds = {left.kind, right.kind} - {object}
         if len(kinds) != 1 or not kinds <= _ORDERED:
-            raise _UnknownShapeError
+            raise UnknownShapeError
         (kind,) = kinds
         return f"{self._of(left, kind)} {sign} {self._of(right, kind)}"
 
@@ -454,7 +383,7 @@ class _Generator:
             return self._known_name(item, path)
         wanted, held = self.any(item, scope), self.any(container, scope)
         if _Optional in {wanted.kind, held.kind}:
-            raise _UnknownShapeError
+            raise UnknownShapeError
         self._count(held.items)
         if held.constant and held.kind is tuple:
             return _Code(self._among(wanted, held), bool)
@@ -463,14 +392,14 @@ class _Generator:
     def _known_name(self, item: Node, path: Path) -> _Code:
         """`"name" in device.attributes["domain"]`, and the same of domains."""
         if not isinstance(item, syntax.Literal) or type(item.value) is not str:
-            raise _UnknownShapeError
+            raise UnknownShapeError
         if isinstance(path, Table | Domain) and path.optional:
-            raise _UnknownShapeError
+            raise UnknownShapeError
         if isinstance(path, Domain):
             return _Code(f"({self._name((path.domain, item.value))} in {_flat(path)})", bool)
         if isinstance(path, Table):
             return _Code(f"({self._name(item.value)} in d.{path.name})", bool)
-        raise _UnknownShapeError
+        raise UnknownShapeError
 
     def _among(self, wanted: _Code, held: _Code) -> str:
         """`in` a list of constants."""
@@ -495,13 +424,13 @@ class _Generator:
         if code.kind is tuple:
             return code.text
         if code.kind is not object:
-            raise _UnknownShapeError
+            raise UnknownShapeError
         return f"members({code.text})"
 
     def _matches(self, node: syntax.Call, scope: _Scope) -> _Code:
         text, pattern = ((node.target,) if node.target is not None else ()) + node.args
         if not isinstance(pattern, syntax.Literal) or type(pattern.value) is not str:
-            raise _UnknownShapeError
+            raise UnknownShapeError
         self._count(_SEARCH + len(pattern.value) // _CHARACTERS)
         self.searches += self._times
         return self._remembered(self.any(text, scope), str, _search(pattern.value), bool)
@@ -509,7 +438,7 @@ class _Generator:
     def _remembered(self, code: _Code, kind: type, compute: Callable[[Any], Any], result: type) -> _Code:
         """A property of one value of a certain class, found out once for each value."""
         if code.kind not in {object, kind}:
-            raise _UnknownShapeError
+            raise UnknownShapeError
         return _Code(f"{self._name(Memo(kind, compute))}[{code.text}]", result)
 
     def _compared(self, node: syntax.Call, scope: _Scope) -> _Code:
@@ -537,7 +466,7 @@ class _Generator:
         ]
         runs = {overload.run for overload in fitting}
         if len(runs) != 1:
-            raise _UnknownShapeError
+            raise UnknownShapeError
         arguments = [
             self._argument(code, [overload.params[place] for overload in fitting])
             for place, code in enumerate(codes)
@@ -550,7 +479,7 @@ class _Generator:
         """An argument that surely is of a type that the implementation takes there."""
         self._count(code.items if code.kind in {object, tuple} else 0)
         if code.kind is _Optional:
-            raise _UnknownShapeError
+            raise UnknownShapeError
         if code.kind is not object or any(param.is_dyn or param.is_param for param in params):
             return code.text
         return self._of(code, *(_CLASSES[param.name] for param in params if param.name in _CLASSES))
@@ -559,11 +488,11 @@ class _Generator:
         """`quantity("1Gi")`, `semver("1.0.0")`: good constants only."""
         (text,) = node.args
         if not isinstance(text, syntax.Literal) or type(text.value) is not str:
-            raise _UnknownShapeError
+            raise UnknownShapeError
         try:
             return self._constant(self._functions.of(node.function, method=False)[0].run(text.value))
         except CelError as error:
-            raise _UnknownShapeError from error
+            raise UnknownShapeError from error
 
     def _dyn(self, node: syntax.Call, scope: _Scope) -> _Code:
         return self.any(node.args[0], scope)
@@ -575,7 +504,7 @@ class _Generator:
         optional = self._optional(node.target, scope)
         other = self.any(node.args[0], scope)
         if other.kind is _Optional:
-            raise _UnknownShapeError
+            raise UnknownShapeError
         if other.constant and optional.endswith(", MISSING)"):
             return _Code(f"{optional.removesuffix('MISSING)')}{other.text})")
         return _Code(self._else(optional, other.text))
@@ -596,7 +525,7 @@ class _Generator:
     def _optional(self, node: Node, scope: _Scope) -> str:
         code = self.any(node, scope)
         if code.kind is not _Optional:
-            raise _UnknownShapeError
+            raise UnknownShapeError
         return code.text
 
     def _else(self, optional: str, other: str) -> str:
@@ -608,14 +537,14 @@ class _Generator:
         optional = self._optional(node.operand, scope)
         body = self.any(node.body, {**scope, node.variable: _Code(variable)})
         if (body.kind is _Optional) is not node.flat:
-            raise _UnknownShapeError
+            raise UnknownShapeError
         return _Code(f"({body.text} if ({variable} := {optional}) is not MISSING else MISSING)", _Optional)
 
     # ------------------------------------------------------------------ lists and variables
 
     def _list(self, node: syntax.ListLiteral, scope: _Scope) -> _Code:
         if node.optional:
-            raise _UnknownShapeError
+            raise UnknownShapeError
         items = [self.any(item, scope) for item in node.items]
         if all(item.constant for item in items):
             made = self._constant(tuple(item.value for item in items))
@@ -626,11 +555,11 @@ class _Generator:
     def _flat_only(self, items: Sequence[_Code]) -> None:
         """Lists of lists may be far larger than the text that makes them, and comparing them takes as long."""
         if not all(item.kind in _SCALARS for item in items):
-            raise _UnknownShapeError
+            raise UnknownShapeError
 
     def _fold(self, node: syntax.Fold, scope: _Scope) -> _Code:
         if node.second:
-            raise _UnknownShapeError
+            raise UnknownShapeError
         code, name = self.any(node.range, scope), self._variable()
         range_ = self._members(code)
         # Python refuses to bind a name in what a comprehension walks through: it is bound outside.
@@ -655,7 +584,7 @@ class _Generator:
                 return _Code(f"(sum([{test} {loop}]) == 1)", bool)
             case "filter":
                 return _Code(f"tuple([{name} {loop} if {test}])", tuple)
-        raise _UnknownShapeError
+        raise UnknownShapeError
 
     def _bind(self, node: syntax.Bind, scope: _Scope) -> _Code:
         path = device_path(node.value, scope)
