@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +14,7 @@ from tests.oracle.differences import Difference, compare
 from tests.oracle.expressions import Generator
 from tests.oracle.faults import explained
 from tests.oracle.ours import Ours
-from tests.oracle.upstream import Upstream
+from tests.oracle.upstream import NoAnswerError, Upstream
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -141,3 +142,52 @@ def test_a_quantity_that_upstream_changes_is_known(
 def test_what_only_looks_like_it_is_a_difference(kind: str, expression: str, theirs: Json) -> None:
     question = {"expression": expression, "device": PLAIN}
     assert explained(Difference(kind, question, theirs, {"outcome": "ok"})) is None
+
+
+HANGS = """
+import json, sys, time
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["id"] == "hangs":
+        time.sleep(600)
+    if asked["id"] == "breaks":
+        sys.exit(3)
+    print(json.dumps({"id": asked["id"], "outcome": "none"}), flush=True)
+"""
+"""In place of upstream's program: it answers, but for two problems."""
+
+
+def program(folder: Path) -> Path:
+    path = folder / "program"
+    path.write_text(f"#!{sys.executable}\n{HANGS}")
+    path.chmod(0o755)
+    return path
+
+
+def test_each_question_has_its_answer(tmp_path: Path) -> None:
+    problems = [{"id": str(number)} for number in range(20)]
+
+    assert [each["id"] for each in Upstream(program(tmp_path)).solve(problems)] == [
+        each["id"] for each in problems
+    ]
+    assert Upstream(program(tmp_path)).solve([]) == []
+
+
+def test_a_problem_on_which_upstreams_program_hangs_is_named(tmp_path: Path) -> None:
+    upstream = Upstream(program(tmp_path), patience=0.2)
+    problems = [{"id": "one", "timeoutMs": 60_000}, {"id": "hangs", "note": "this"}, {"id": "three"}]
+
+    with pytest.raises(NoAnswerError, match=r"within 0\.3 s: hangs\n.*\"this\""):
+        upstream.solve(problems, timeout=0.1)
+
+
+def test_a_problem_that_says_how_long_it_takes_has_so_long(tmp_path: Path) -> None:
+    upstream = Upstream(program(tmp_path), patience=0.1)
+
+    with pytest.raises(NoAnswerError, match=r"within 0\.4 s"):
+        upstream.solve([{"id": "hangs", "timeoutMs": 100, "repeat": 2}], timeout=100)
+
+
+def test_a_problem_on_which_upstreams_program_breaks_down_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NoAnswerError, match="ended with status 3, and did not answer: breaks"):
+        Upstream(program(tmp_path)).solve([{"id": "breaks"}, {"id": "two"}])
