@@ -27,6 +27,7 @@ FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "groups": ("compatibilityGroups",),
     "places": ("nodeSelector",),
     "operations": ("skipNodeOperations",),
+    "allocatable": ("nodeAllocatableResources",),
     "config": ("config",),
     "taken": ("devices", "aggregatedCapacity"),
     "all": ("allocationMode",),

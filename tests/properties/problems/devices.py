@@ -54,7 +54,21 @@ class Devices:
             made["bindingFailureConditions"] = ["example.com/failed"]
         if self._met("binding", 0.3, 0.02):
             made["bindsToNode"] = True
+        if self._met("allocatable", 0.6):
+            made["nodeAllocatableResources"] = self._allocatable(sorted(made.get("capacity", ())))
         return made
+
+    def _allocatable(self, capacities: list[str]) -> Json:
+        """What the device takes of its node (control-plane V-105): as itself, by a capacity, for what runs beside it."""
+        luck = self._luck
+        mappings: list[Json] = [{"deviceMultiplier": luck.pick("1", "500m", "2")}]
+        mappings += [{"capacityKey": name, "capacityMultiplier": luck.pick("1", "2")} for name in capacities]
+        overhead = luck.pick({"perPod": "1"}, {"perContainer": "100m"}, {"perPod": "1", "perContainer": "1"})
+        entries = [{"mapping": luck.one(mappings)}, {"overhead": overhead}]
+        entries.append({**entries[0], **entries[1]})
+        return {
+            name: luck.one(entries) for name in luck.some(["cpu", "memory", "hugepages-2Mi"], luck.pick(1, 2))
+        }
 
     def _attributes(self, driver: str, number: int) -> Json:
         luck = self._luck

@@ -36,6 +36,7 @@ TOPICS: Final[dict[str, Topic]] = {
     "groups": Topic("compatibility groups of partitions", ("CompatibilityGroups", "PartitionableDevices")),
     "places": Topic("devices for some nodes only, one by one or by slice; pools of several nodes", ("PartitionableDevices",)),
     "operations": Topic("devices that skip node operations", ("OptionalNodeOperations",), 0.5),
+    "allocatable": Topic("devices that are a part of their node's cpu and memory, which no allocator looks at (alloc J-3)", (), 0.7),
     "all": Topic("requests for all devices", ()),
     "config": Topic("config of classes and claims"),
     "claims": Topic("several claims"),
