@@ -72,6 +72,7 @@ bench: setup ## step counts; selectors a device; calls of the allocator; pods pl
 	$(BIN)/pytest tests/bench/test_steps.py tests/bench/test_hard.py -q -s
 	$(BIN)/python -m tests.bench.selectors
 	$(BIN)/python -m tests.bench.allocations
+	$(BIN)/python -m tests.bench.reporting
 	$(BIN)/python -m tests.bench $(BENCH)
 
 bench-start: setup ## how long the operator takes to get ready among 10,000 claims, 5,000 pods, 2,000 slices
