@@ -29,10 +29,10 @@ def test_a_page_without_a_cluster_shows_what_its_commands_print(page: str, tmp_p
             assert matches(step.output, printed), f"{page}:{step.line}: {step.text}\n{printed}"
 
 
-def run(command: str, folder: Path) -> str:
-    """What a reader sees, both streams together."""
+def run(command: str, folder: Path, **more: str) -> str:
+    """What a reader sees, both streams together; `more` of the environment."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "COLUMNS": "200"}
+    environment = {**os.environ, "PATH": path, "COLUMNS": "200", **more}
     done = subprocess.run(
         ["/bin/sh", "-c", command],
         cwd=folder,

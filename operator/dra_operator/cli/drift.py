@@ -22,7 +22,7 @@ from dra_operator.explain.drift import Facts, Finding, findings
 from dra_operator.features import DEFAULT_1_37
 from dra_operator.kube.discovery import look
 from dra_operator.kube.kinds import KINDS
-from dra_operator.kube.listing import list_all
+from dra_operator.kube.listing import list_all, listed
 from dra_operator.model import PoolId, held_allocation
 from dra_operator.placement import PlacementOptions, Placer, Release
 
@@ -31,8 +31,10 @@ from .yamls import Quoting
 if TYPE_CHECKING:
     from dra_operator.kube import Api
     from dra_operator.kube.kinds import Kind
-    from dra_operator.kube.listing import Rejected
+    from dra_operator.kube.listing import Listing, Rejected
     from dra_operator.model import Pod
+
+    from .snapshots import Snapshot
 
 READ = (
     "ResourceClaim",
@@ -119,11 +121,33 @@ async def examine(api: Api, namespace: str, *, replace: bool, apart: float) -> R
     return Report(namespace, tuple(found), unseen)
 
 
+def examine_snapshot(snapshot: Snapshot, named: str | None, *, replace: bool) -> Report:
+    """Look once: what was under way when the snapshot was taken is found, too, as nobody can look again.
+
+    Raises:
+        InvalidInput: it has neither claims nor pods.
+    """
+    namespace = snapshot.namespace(named)
+    view = View(served=frozenset(snapshot.facts.served))
+    view.unseen = {one.kind: one.message for one in snapshot.facts.not_read if one.kind in READ}
+    if {"ResourceClaim", "Pod"} <= view.unseen.keys():
+        snapshot.check("ResourceClaim", "Pod")
+    for name in READ:
+        if name in view.served and name not in view.unseen:
+            _fill(view, KINDS[name], listed(KINDS[name], snapshot.texts(name, namespace)))
+    now = datetime.fromisoformat(snapshot.facts.taken_at)
+    return Report(namespace, tuple(_looked(view, namespace, now, replace=replace)), view.unseen)
+
+
 async def _once(api: Api, namespace: str, *, replace: bool) -> tuple[list[Finding], dict[str, str]]:
     view = await _read(api, namespace)
-    found = findings(view.cluster, facts_of(view, replace=replace))
+    return _looked(view, namespace, datetime.now(UTC), replace=replace), view.unseen
+
+
+def _looked(view: View, namespace: str, now: datetime, *, replace: bool) -> list[Finding]:
+    found = findings(view.cluster, facts_of(view, now, replace=replace))
     # What belongs to no namespace is whoever's business who looks into all of them.
-    return [finding for finding in found if namespace in {"", finding.namespace}], view.unseen
+    return [finding for finding in found if namespace in {"", finding.namespace}]
 
 
 async def _read(api: Api, namespace: str) -> View:
@@ -141,7 +165,10 @@ async def _read(api: Api, namespace: str) -> View:
 
 
 async def _take(api: Api, kind: Kind, namespace: str, view: View) -> None:
-    listing = await list_all(api, kind, namespace=namespace)
+    _fill(view, kind, await list_all(api, kind, namespace=namespace))
+
+
+def _fill(view: View, kind: Kind, listing: Listing) -> None:
     view.cluster.replace(kind.name, listing.objects, listing.version)
     if kind.name == KINDS["ResourceClaim"].name:
         for rejected in listing.rejected:
@@ -155,7 +182,7 @@ def unreadable(rejected: Rejected) -> Unreadable:
     return Unreadable(meta.key, meta.uid, None, str(rejected.error), allocation)
 
 
-def facts_of(view: View, *, replace: bool) -> Facts:
+def facts_of(view: View, now: datetime, *, replace: bool) -> Facts:
     """What the lists do not tell. Nothing is known of attempts: what goes on is gone by the second look."""
     placer = Placer(
         view.cluster, default_compiler(), DEFAULT_1_37, PlacementOptions(replace=replace, selector_work=None)
@@ -167,7 +194,7 @@ def facts_of(view: View, *, replace: bool) -> Facts:
     policies = view.cluster.policies.values()
     owned = (pool for policy in policies for pool in policy.status.owned_pools)
     return Facts(
-        now=datetime.now(UTC),
+        now=now,
         is_idle=is_idle,
         expected={PoolId(pool.driver, pool.name): pool.name for pool in owned},
         rules_served="DeviceTaintRule" in view.served,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from dra_operator.errors import ApiForbidden, InvalidObject
+from dra_operator.errors import ApiForbidden
 from dra_operator.kube import Api
 from dra_operator.kube.discovery import look as served_by
 from dra_operator.kube.kinds import KINDS
@@ -12,15 +12,13 @@ from dra_operator.kube.listing import list_raw
 from dra_operator.simulation.given import GROUPS
 
 from .simulate import begin
+from .snapshots import NEEDED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .simulate import Input
     from .where import Where
-
-NEEDED: Final = frozenset({"DeviceClass", "Pod", "ResourceClaim", "ResourceSlice"})
-"""Kinds without which nothing can be told: who holds what must be known whole."""
 
 
 async def ask(where: Where, flags: Sequence[str] = ()) -> Input:
@@ -38,20 +36,15 @@ async def ask(where: Where, flags: Sequence[str] = ()) -> Input:
         found = await served_by(api)
         read = begin(where.namespace or (await api.credentials.current()).namespace, flags, found.minor)
         read.is_empty = False
-        given, notes, served = read.given, read.notes, found.kinds
+        served = found.kinds
         for name in (name for name in KINDS if name in GROUPS and name in served):
             try:
                 objects = await list_raw(api, served[name])
             except ApiForbidden as error:
                 if name in NEEDED:
                     raise
-                notes.append(f"Not read from the cluster: {name}, which you may not list there: {error}")
+                read.notes.append(f"Not read from the cluster: {name}, which you may not list there: {error}")
                 continue
             for raw in objects:
-                try:
-                    given.take(raw)
-                except InvalidObject as error:
-                    notes.append(f"{error}: left out")
-                    if name == "ResourceClaim":
-                        given.hold_unreadable(raw)
+                read.add_stored(raw)
         return read

@@ -21,7 +21,10 @@ from dra_operator.lint import Known, gates, report
 from . import lint
 from .claims import holdings, table
 from .files import in_repository, read
-from .where import Where, in_words, located
+from .gates import feature_gates
+from .snapshot import snapshot_command
+from .snapshots import load
+from .where import Where, in_words, located, one_source, or_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -56,24 +59,6 @@ _recursive = click.option(
 _namespace_of_files = click.option(
     "-n", "--namespace", help="Namespace of objects that name none; that of the context by default."
 )
-
-
-def _checked_gates(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
-    try:
-        gates.read(texts)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
-    return texts
-
-
-_feature_gates = click.option(
-    "--feature-gates",
-    "gates",
-    multiple=True,
-    metavar="GATE=true|false,…",
-    callback=_checked_gates,
-    help="Feature gates of the API server, as it takes them; those of Kubernetes 1.37 by default.",
-)
 """Flags of the commands that take files."""
 
 
@@ -94,13 +79,17 @@ class DriftUnknown(click.ClickException):
     exit_code = 2
 
 
+main.add_command(snapshot_command)
+
+
 @main.command("claims")
 @located
+@or_snapshot
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def claims_command(where: Where, output: str) -> None:
     """List claims with their devices, node and consumers."""
     try:
-        looked_at, claims, pods = _run(_read(where))
+        looked_at, claims, pods = _claims_and_pods(where)
     except ApiForbidden as error:
         raise click.ClickException(f"{error}. {where.remedy}") from error
     except DraError as error:
@@ -117,6 +106,7 @@ def claims_command(where: Where, output: str) -> None:
 
 @main.command("drift")
 @located
+@or_snapshot
 @click.option(
     "-o", "--output", type=click.Choice(["table", "json", "yaml", "name"]), default="table", show_default=True
 )
@@ -143,7 +133,7 @@ def drift_command(where: Where, output: str, mode: str, apart: float) -> None:
     Exit status, as that of kubectl diff: 0 nothing found, 1 something found, 2 it cannot be told.
     """
     try:
-        report = _run(_examine(where, replace=mode == "replace", apart=apart))
+        report = _examined(where, replace=mode == "replace", apart=apart)
     except ApiForbidden as error:
         raise DriftUnknown(f"{error}. {where.remedy}") from error
     except DraError as error:
@@ -178,7 +168,7 @@ class LintUnusable(click.ClickException):
 @click.option("-o", "--output", type=click.Choice(lint.OUTPUTS), default="text", show_default=True)
 @_recursive
 @click.option("--strict", is_flag=True, help="Exit with 1 for warnings, too.")
-@_feature_gates
+@feature_gates()
 @_namespace_of_files
 @click.option(
     "--kubeconfig", help="Path of a kubeconfig: ask that cluster for classes, slices, templates and claims."
@@ -230,23 +220,30 @@ class SimulationUnusable(click.ClickException):
     show_default=True,
     help="Which of several nodes a pod gets, as the operator's setting.",
 )
-@_feature_gates
+@feature_gates()
 @_namespace_of_files
 @click.option("--kubeconfig", help="Path of a kubeconfig: begin with what that cluster has.")
 @click.option("--context", help="Context of the kubeconfig: begin with what that cluster has.")
+@click.option(
+    "--from",
+    "snapshot",
+    metavar="FILE",
+    help="Begin with what a snapshot has (kubectl dra snapshot); - for stdin.",
+)
 def simulate_command(named: tuple[str, ...], files: tuple[str, ...], output: str, **options: Any) -> None:
     """Say who would get which devices on which node, and why the others would get none; changes nothing.
 
     Takes ResourceSlices, DeviceClasses, ResourceClaims and their templates, pods and what makes pods, nodes, DeviceTaintRules and AllocationPolicies: YAML
-    or JSON, folders, Lists. With --kubeconfig or --context a cluster's objects come first, and the files on top of them. All pools are the operator's unless there are
+    or JSON, folders, Lists. With --kubeconfig or --context a cluster's objects come first, with --from those of a snapshot, and the files on top of them. All pools are the operator's unless there are
     AllocationPolicies.
 
     Exit status: 0 all placed; 3 some not; 2 something could not be read, or is wrong.
     """
-    where = Where(options["namespace"], options["kubeconfig"], options["context"])
-    if "" in (*named, *files) or not (named or files or where.kubeconfig or where.context):
+    one_source(options["snapshot"])
+    where = Where(options["namespace"], options["kubeconfig"], options["context"], options["snapshot"])
+    if "" in (*named, *files) or not (named or files or where.kubeconfig or where.context or where.snapshot):
         raise click.UsageError(
-            "name files or folders, - for stdin, or a cluster: kubectl dra simulate -f FILE"
+            "name files or folders, - for stdin, a snapshot or a cluster: kubectl dra simulate -f FILE"
         )
     from . import simulate
 
@@ -263,15 +260,11 @@ def simulate_command(named: tuple[str, ...], files: tuple[str, ...], output: str
 
 
 def _given(where: Where, flags: tuple[str, ...]) -> Input:
-    """What the cluster tells; nothing if none is named."""
-    from .simulate import begin
-
-    if where.kubeconfig is None and where.context is None:
-        return begin(where.namespace or "default", flags)
-    from .live import ask
+    """What the snapshot or the cluster tells; nothing if none is named."""
+    from .source import given
 
     try:
-        return _run(ask(where, flags))
+        return given(where, flags)
     except ApiForbidden as error:
         raise SimulationUnusable(
             f"{error}. To simulate, you need the right to list that in all namespaces"
@@ -340,6 +333,15 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(work)
 
 
+def _examined(where: Where, *, replace: bool, apart: float) -> Report:
+    """What is wrong in the snapshot or the cluster."""
+    if where.snapshot is None:
+        return _run(_examine(where, replace=replace, apart=apart))
+    from .drift import examine_snapshot
+
+    return examine_snapshot(load(where.snapshot), where.namespace, replace=replace)
+
+
 async def _examine(where: Where, *, replace: bool, apart: float) -> Report:
     from dra_operator.kube import Api
 
@@ -347,6 +349,18 @@ async def _examine(where: Where, *, replace: bool, apart: float) -> Report:
 
     async with await Api.connect(where.kubeconfig, where.context) as api:
         return await drift.examine(api, await _namespace(api, where), replace=replace, apart=apart)
+
+
+def _claims_and_pods(where: Where) -> tuple[str, list[ResourceClaim], list[Pod]]:
+    """The namespace (empty: all), and what is in it, of the snapshot or the cluster."""
+    if where.snapshot is None:
+        return _run(_read(where))
+    from dra_operator.model import Pod, ResourceClaim
+
+    snapshot = load(where.snapshot)
+    snapshot.check("ResourceClaim", "Pod")
+    namespace = snapshot.namespace(where.namespace)
+    return namespace, snapshot.values(ResourceClaim, namespace), snapshot.values(Pod, namespace)
 
 
 async def _read(where: Where) -> tuple[str, list[ResourceClaim], list[Pod]]:

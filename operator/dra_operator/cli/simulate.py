@@ -21,7 +21,7 @@ from .claims import fold_devices
 from .yamls import Quoting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dra_operator.lint import Finding
     from dra_operator.lint.objects import Item
@@ -68,6 +68,15 @@ class Input:
         self.findings += [one for one in found if one.severity == ERROR or one.code in {UNREADABLE, *TOLD}]
         for item in items:
             self._take(item)
+
+    def add_stored(self, raw: Mapping[str, Any]) -> None:
+        """Take an object in that an API server has: one that cannot be decoded is left out, and told; if it is a claim, its devices count as taken."""
+        try:
+            self.given.take(raw)
+        except InvalidObject as error:
+            self.notes.append(f"{error}: left out")
+            if raw["kind"] == "ResourceClaim":
+                self.given.hold_unreadable(raw)
 
     def _take(self, item: Item) -> None:
         raw = {**item.obj, "apiVersion": "resource.k8s.io/v1", "kind": item.kind} if item.is_dra else item.raw

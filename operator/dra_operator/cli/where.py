@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,11 +26,13 @@ class Where:
     Attributes:
         namespace: empty for all, None for that of the context.
         kubeconfig, context: how to reach the API server; None for kubectl's defaults.
+        snapshot: the file to look at instead of a cluster.
     """
 
     namespace: str | None
     kubeconfig: str | None
     context: str | None
+    snapshot: str | None = None
 
     @property
     def remedy(self) -> str:
@@ -46,7 +49,7 @@ _OPTIONS = (
 
 
 def located(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command these flags; it gets a `Where` as its first argument."""
+    """Give a command these flags; it gets a `Where` as its first argument. With `or_snapshot` below it there is `--from`, too."""
 
     @functools.wraps(command)
     def wrapped(
@@ -55,13 +58,36 @@ def located(command: Callable[..., None]) -> Callable[..., None]:
         all_namespaces: bool,
         kubeconfig: str | None,
         context: str | None,
+        snapshot: str | None = None,
         **others: Any,
     ) -> None:
-        command(Where("" if all_namespaces else namespace, kubeconfig, context), **others)
+        one_source(snapshot)
+        command(Where("" if all_namespaces else namespace, kubeconfig, context, snapshot), **others)
 
     for option in reversed(_OPTIONS):
         wrapped = option(wrapped)
     return wrapped
+
+
+or_snapshot = click.option(
+    "--from",
+    "snapshot",
+    metavar="FILE",
+    help="Look at a snapshot (kubectl dra snapshot) instead of a cluster; - for stdin.",
+)
+"""The flag of commands that can do without a cluster."""
+
+
+def one_source(snapshot: str | None) -> None:
+    """Make sure that not both a snapshot and a cluster are named; the environment names none on purpose.
+
+    Raises:
+        click.UsageError: they are.
+    """
+    context = click.get_current_context()
+    for name in ("kubeconfig", "context"):
+        if snapshot is not None and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--from names a snapshot, and --{name} a cluster: name one of them")
 
 
 def in_words(namespace: str) -> str:

@@ -15,7 +15,7 @@ from dra_operator import model
 from dra_operator.errors import ApiUnavailable, ApiWentBack, InvalidObject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
 
     from .api import Api
     from .kinds import Kind
@@ -163,23 +163,38 @@ async def list_all(
             return listing
 
 
+def listed(kind: Kind, items: list[msgspec.Raw]) -> Listing:
+    """Objects that come from elsewhere than a server, as if it had listed them."""
+    listing = Listing()
+    _collect(listing, kind, items)
+    return listing
+
+
 async def list_raw(api: Api, kind: Kind) -> list[dict[str, Any]]:
     """All objects of a kind as parsed JSON, with all their fields.
 
     Raises:
         ApiGone, ApiError: as `list_all`.
     """
-    found: list[dict[str, Any]] = []
+    return [raw async for page in raw_pages(api, kind) for raw in page]
+
+
+async def raw_pages(api: Api, kind: Kind) -> AsyncIterator[list[dict[str, Any]]]:
+    """The same, a page at a time: no more than one is in memory.
+
+    Raises:
+        ApiGone, ApiError: as `list_all`.
+    """
     token = ""
     while True:
         query = {"limit": str(PAGE), **({"continue": token} if token else {})}
         answer = await _get_page(api, kind.path(), query)
         items = [msgspec.json.decode(raw, type=dict[str, Any]) for raw in answer.items or []]
         # Lists of the API server leave the type of their items to the list.
-        found += [{"apiVersion": kind.api_version, "kind": kind.name, **item} for item in items]
+        yield [{"apiVersion": kind.api_version, "kind": kind.name, **item} for item in items]
         token = answer.metadata.continue_token
         if not token:
-            return found
+            return
 
 
 async def _get_page(api: Api, path: str, query: dict[str, str]) -> _Page:
