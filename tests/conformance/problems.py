@@ -51,7 +51,11 @@ class Problem:
     def fingerprint(self) -> bytes:
         """All inputs as text, to see that none was touched (alloc I-5)."""
         values: list[Value] = [*self.nodes, *self.classes, *self.claims, *self.slices]
-        return msgspec.json.encode((values, sorted(self.allocated.devices)), enc_hook=str)
+        taken = self.allocated
+        capacity = sorted((key, sorted(sums.items())) for key, sums in taken.capacity.items())
+        return msgspec.json.encode(
+            (values, sorted(taken.devices), sorted(taken.shared), capacity), enc_hook=str
+        )
 
 
 @dataclass(frozen=True, slots=True)

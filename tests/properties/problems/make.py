@@ -30,7 +30,17 @@ def problem(
         also: topics that it has besides.
     """
     luck = Luck(f"{seed}/{number}")
-    met = (pick_topics(luck) if topics is None else topics) | also
+    return make(luck, f"{seed}/{number}", (pick_topics(luck) if topics is None else topics) | also)
+
+
+def make(luck: Luck, name: str, met: frozenset[str]) -> Json:
+    """A problem by other dice.
+
+    Args:
+        luck: the dice.
+        name: its id.
+        met: its topics.
+    """
     gates = pick_gates(luck, met)
     nodes = [_node(luck, met, name) for name in luck.shuffled(NODES)]
     node = nodes[0]
@@ -51,7 +61,7 @@ def problem(
         else luck.pick(1, 2, 2, 3)
     )
     return {
-        "id": f"{seed}/{number}",
+        "id": name,
         "topic": ", ".join(sorted(met)),
         "note": "; ".join(pools.defects),
         "channel": pick_channel(luck, gates),
