@@ -15,7 +15,7 @@ import click
 from rich.console import Console
 
 from dra_operator import __version__
-from dra_operator.errors import ApiForbidden, DraError
+from dra_operator.errors import ApiForbidden, DraError, InvalidInput
 from dra_operator.lint import Known, gates, report
 
 from . import lint
@@ -24,6 +24,7 @@ from .files import in_repository, read
 from .gates import feature_gates
 from .snapshot import snapshot_command
 from .snapshots import load
+from .whatif import supposable, suppose
 from .where import Where, in_words, located, one_source, or_snapshot
 
 if TYPE_CHECKING:
@@ -230,6 +231,7 @@ class SimulationUnusable(click.ClickException):
     metavar="FILE",
     help="Begin with what a snapshot has (kubectl dra snapshot); - for stdin.",
 )
+@supposable
 def simulate_command(named: tuple[str, ...], files: tuple[str, ...], output: str, **options: Any) -> None:
     """Say who would get which devices on which node, and why the others would get none; changes nothing.
 
@@ -254,6 +256,10 @@ def simulate_command(named: tuple[str, ...], files: tuple[str, ...], output: str
         shown.print(report.text(found.findings))
     if found.is_empty:
         raise SimulationUnusable("there is no object to simulate with: name slices, classes, claims and pods")
+    try:
+        suppose(found, options)
+    except InvalidInput as error:
+        raise SimulationUnusable(str(error)) from error
     result = simulate.run(found, options["node_score"])
     _show_simulation(result, found, output, verbose=options["verbose"])
     sys.exit(simulate.status(result, found))
@@ -276,13 +282,15 @@ def _given(where: Where, flags: tuple[str, ...]) -> Input:
 def _show_simulation(result: SimulationReport, found: Input, output: str, *, verbose: bool) -> None:
     from . import simulate
 
+    for sentence in found.supposed:
+        click.echo(f"Supposed: {sentence}.", err=True)
     for note in (*found.notes, *result.notes):
         click.echo(f"Note: {note}.", err=True)
     if verbose:
         for outcome in result.outcomes:
             click.echo(simulate.effort(outcome), err=True)
     if output != "table":
-        click.echo(simulate.as_text(result, found.given, output))
+        click.echo(simulate.as_text(result, found, output))
     else:
         placed = [outcome for outcome in result.outcomes if outcome.is_placed]
         if placed:

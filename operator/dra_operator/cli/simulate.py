@@ -49,6 +49,7 @@ class Input:
         notes: what was done with what was read, a sentence each.
         is_empty: whether nothing was taken, be it from files or a cluster.
         gates: feature gates of the API server that the files are for: fields of others are dropped.
+        supposed: what is not so, and taken as if it were, a sentence each.
     """
 
     given: Given
@@ -56,6 +57,7 @@ class Input:
     notes: list[str] = field(default_factory=list)
     is_empty: bool = True
     gates: frozenset[str] = gates.DEFAULT
+    supposed: list[str] = field(default_factory=list)
 
     @property
     def is_wrong(self) -> bool:
@@ -140,9 +142,11 @@ def status(report: Report, read: Input) -> int:
     return PLACED if report.all_placed else NOT_PLACED
 
 
-def as_text(report: Report, given: Given, output: str) -> str:
-    """The List of claims and pods as JSON or YAML."""
-    whole = written(report, given)
+def as_text(report: Report, read: Input, output: str) -> str:
+    """The List of claims and pods as JSON or YAML; beside the items, what was supposed."""
+    whole = written(report, read.given)
+    if read.supposed:
+        whole["supposed"] = read.supposed
     return (
         json.dumps(whole, indent=2)
         if output == "json"

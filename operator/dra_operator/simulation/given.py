@@ -85,22 +85,24 @@ class Given:
     """Raw objects by kind and key, in the order in which they came.
 
     Args:
-        namespace: of objects that name none.
+        namespace: see below.
         features: Kubernetes' switches as the cluster has them.
 
     Attributes:
+        namespace: of objects that name none.
         notes: what was supposed where nothing was given, a sentence each.
     """
 
     def __init__(self, namespace: str = "default", features: Features = DEFAULT_1_37) -> None:
         self.features = features
         self.notes: list[str] = []
-        self._namespace = namespace
+        self.namespace = namespace
         self._raw: dict[str, dict[str, Obj]] = {kind: {} for kind in GROUPS}
         self._unreadable: list[Unreadable] = []
         self._twice: dict[str, None] = {}
         self._daemons: dict[str, Obj] = {}
         self._derived: frozenset[str] = frozenset()
+        self._of_nodes: list[str] | None = None
 
     def take(self, raw: Mapping[str, Any]) -> bool:
         """Take an object in. What it leaves out is filled in in a copy.
@@ -140,7 +142,7 @@ class Given:
     def name_uids(self, obj: Obj) -> None:
         """Fill in the uids of owners and consumers that an object names without, as in dumps that were tidied up. In place."""
         metadata = obj.get("metadata", {})
-        namespace = str(metadata.get("namespace") or self._namespace)
+        namespace = str(metadata.get("namespace") or self.namespace)
         for owner in metadata.get("ownerReferences", ()):
             kind = str(owner.get("kind", ""))
             owner.setdefault(
@@ -160,6 +162,15 @@ class Given:
         """The objects of a kind by key (`namespace/name`, or the bare name)."""
         return self._raw[kind]
 
+    def nodes(self) -> Mapping[str, Obj]:
+        """The Nodes by name; where none is given, those that slices name. To be called once all is taken in."""
+        self._add_nodes()
+        return self._raw["Node"]
+
+    def drop(self, kind: str, key: str) -> None:
+        """Have an object no more."""
+        del self._raw[kind][key]
+
     def put(self, kind: str, raw: Obj) -> Value:
         """Have an object in a new state; gives its value."""
         self._raw[kind][_key(raw)] = raw
@@ -172,7 +183,7 @@ class Given:
             self.notes.append(
                 f"Given more than once, and taken as given last: {listed(list(self._twice), NAMED)}"
             )
-        self._add_nodes()
+        self.notes += self._add_nodes()
         self._add_daemons()
         for pod in self._raw["Pod"].values():
             self._complete_pod(pod)
@@ -198,7 +209,7 @@ class Given:
         if not metadata.get("name"):
             raise InvalidObject(kind, "metadata.name", "there is none: name the object")
         if kind in NAMESPACED and not metadata.get("namespace"):
-            metadata["namespace"] = self._namespace
+            metadata["namespace"] = self.namespace
         return metadata
 
     def _complete_pod(self, pod: Obj) -> None:
@@ -228,17 +239,20 @@ class Given:
             (int(found.get("value", 0)) for found in classes.values() if found.get("globalDefault")), 0
         )
 
-    def _add_nodes(self) -> None:
-        """Those that slices name, where none is given; where some are, the others are told."""
-        nodes = self._raw["Node"]
-        named = {node["metadata"]["name"]: node for node in derived(self._raw["ResourceSlice"].values())}
-        if not nodes:
-            nodes.update(named)
-            self._derived = frozenset(nodes)
-            self.notes.append(_derived_note(list(nodes)))
-        elif strange := sorted(named.keys() - nodes.keys()):
-            text = f"Nodes that slices name and nobody gave: {listed(strange, NAMED)}: their devices go to no pod"
-            self.notes.append(text)
+    def _add_nodes(self) -> list[str]:
+        """Those that slices name, where none is given; gives what is to be said of them: where some are given, the others are told."""
+        if self._of_nodes is None:
+            nodes = self._raw["Node"]
+            named = {node["metadata"]["name"]: node for node in derived(self._raw["ResourceSlice"].values())}
+            self._of_nodes = []
+            if not nodes:
+                nodes.update(named)
+                self._derived = frozenset(nodes)
+                self._of_nodes.append(_derived_note(list(nodes)))
+            elif strange := sorted(named.keys() - nodes.keys()):
+                text = f"Nodes that slices name and nobody gave: {listed(strange, NAMED)}: their devices go to no pod"
+                self._of_nodes.append(text)
+        return self._of_nodes
 
     def _add_daemons(self) -> None:
         """The pods of DaemonSets."""
