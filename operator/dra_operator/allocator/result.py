@@ -7,6 +7,7 @@ timestamp is the writer's business (B-4).
 from __future__ import annotations
 
 import uuid
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dra_operator.errors import InvalidPool
@@ -144,7 +145,7 @@ def _node_selector(claim: ResourceClaim, taken: Sequence[Taken], node: Node) -> 
         spec = candidate.slice_.spec
         published = candidate.device if spec.per_device_node_selection else spec
         if published.node_name is not None or candidate.device.binds_to_node:
-            return _local(node)
+            return _local(node.name)
         if published.node_selector is not None:
             term = _only_term(claim, candidate, published.node_selector)
             _merge(fields, term.match_fields)
@@ -154,9 +155,10 @@ def _node_selector(claim: ResourceClaim, taken: Sequence[Taken], node: Node) -> 
     return NodeSelector((NodeSelectorTerm(match_expressions=tuple(expressions), match_fields=tuple(fields)),))
 
 
-def _local(node: Node) -> NodeSelector:
+@lru_cache(maxsize=1024)
+def _local(node_name: str) -> NodeSelector:
     """The one form in which a driver on the node may later publish device status (cp V-80)."""
-    name = NodeSelectorRequirement("metadata.name", "In", (node.name,))
+    name = NodeSelectorRequirement("metadata.name", "In", (node_name,))
     return NodeSelector((NodeSelectorTerm(match_fields=(name,)),))
 
 

@@ -178,9 +178,10 @@ class Search:
 
     def chosen(self) -> list[list[Wanted]]:
         """Per claim and request the entry that was satisfied; only after success (alloc S-21)."""
-        picked = {
-            (at.claim, at.request): at.alternative for at in self._stack if isinstance(at, Alternatives)
-        }
+        lists = [at for at in self._stack if isinstance(at, Alternatives)]
+        if not lists:
+            return [[request.alternatives[0] for request in claim.requests] for claim in self._claims]
+        picked = {(at.claim, at.request): at.alternative for at in lists}
         return [
             [
                 request.alternatives[picked.get((number, index), 0)]

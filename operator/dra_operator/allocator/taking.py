@@ -5,6 +5,7 @@ Driven by `search`, looked at by `bounds`: devices in flight, shares, counters, 
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from dra_operator.errors import AllConflict, InvalidClaim
@@ -46,14 +47,13 @@ class Taking:
         free: positions of devices that are not in flight, as bits; of those that several may use, all.
         in_flight: devices that nobody else may have, with the claims that took them: several with admin access.
         shares: shares in flight.
-        counters: of the pools, with what is in flight.
-        groups: the same of compatibility groups; None without the feature.
         looks: looks at constraints beyond the first.
     """
 
     def __init__(
         self, view: View, claims: Sequence[ClaimRequests], judge: Judge, options: Options, *, in_words: bool
     ) -> None:
+        self._view = view
         self._candidates = view.candidates
         self._claims = claims
         self._judge = judge
@@ -63,9 +63,17 @@ class Taking:
         self.free = (1 << len(view.candidates)) - 1
         self.in_flight: dict[DeviceId, list[int]] = {}
         self.shares = InFlight()
-        self.counters = Counters(view, judge.is_allocated)
-        self.groups = Groups(view, judge.is_allocated) if judge.minds_groups else None
         self.looks = 0
+
+    @cached_property
+    def counters(self) -> Counters:
+        """Of the pools, with what is in flight."""
+        return Counters(self._view, self._judge.is_allocated)
+
+    @cached_property
+    def groups(self) -> Groups | None:
+        """The same of compatibility groups; None without the feature."""
+        return Groups(self._view, self._judge.is_allocated) if self._judge.minds_groups else None
 
     def take(self, claim: int, wanted: Wanted, position: int) -> Rejection | None:
         """Take the device, or say why not and leave everything as it was. In upstream's order, as some of it may be fatal.
