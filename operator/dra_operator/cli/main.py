@@ -28,7 +28,7 @@ from .whatif import supposable, suppose
 from .where import Where, in_words, located, one_source, or_snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Coroutine, Mapping
 
     from rich.table import Table
 
@@ -251,6 +251,14 @@ def simulate_command(named: tuple[str, ...], files: tuple[str, ...], output: str
 
     found = _given(where, options["gates"])
     found.add(read((*named, *files), recursive=options["recursive"]))
+    _make_ready(found, options)
+    result = simulate.run(found, options["node_score"])
+    _show_simulation(result, found, output, verbose=options["verbose"])
+    sys.exit(simulate.status(result, found))
+
+
+def _make_ready(found: Input, options: Mapping[str, Any]) -> None:
+    """Tell what is wrong with what was read, and make suppositions true of it."""
     if found.findings:
         shown = Console(width=WIDE, highlight=False, soft_wrap=True, stderr=True)
         shown.print(report.text(found.findings))
@@ -260,9 +268,6 @@ def simulate_command(named: tuple[str, ...], files: tuple[str, ...], output: str
         suppose(found, options)
     except InvalidInput as error:
         raise SimulationUnusable(str(error)) from error
-    result = simulate.run(found, options["node_score"])
-    _show_simulation(result, found, output, verbose=options["verbose"])
-    sys.exit(simulate.status(result, found))
 
 
 def _given(where: Where, flags: tuple[str, ...]) -> Input:
