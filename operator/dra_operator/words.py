@@ -34,6 +34,8 @@ TELLING: Final = 3
 
 _PART: Final = re.compile(r"\d+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+")
 
+DIGITS: Final = "0123456789"
+
 REMEMBERED: Final = 1024
 """Answers that are kept, as many waiting pods may ask for one name."""
 
@@ -42,6 +44,12 @@ def listed(things: Sequence[str], most: int, separator: str = ", ") -> str:
     """The first `most` of some things, and how many more there are."""
     rest = f" and {len(things) - most} more" if len(things) > most else ""
     return separator.join(things[:most]) + rest
+
+
+def numbered(name: str) -> tuple[str, int]:
+    """What comes before the number at the end of a name, and that number, -1 without one: sorts `gpu-2` before `gpu-10`."""
+    stem = name.rstrip(DIGITS)
+    return stem, int(name[len(stem) :] or -1)
 
 
 def nearest(wanted: str, names: Iterable[str]) -> str:

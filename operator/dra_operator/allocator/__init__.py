@@ -5,9 +5,11 @@ explain. `allocate` is the entry, `state` what goes in, `reporter` what comes ou
 """
 
 from .allocate import Allocator
+from .counters import Draws, PoolCounters
+from .groups import PoolGroups
 from .matcher import ClaimSpot, bound_driver, matcher_of, request_matches
 from .nodes import node_matches, selector_matches
-from .pools import Candidate, pool_problem, view_of
+from .pools import Candidate, Pool, pool_problem, view_of, whole_pool
 from .reporter import SILENT, Collector, Rejection, Reporter, RequestRef, Why
 from .state import AllocatedState, Inputs, Options, SliceList, SliceSource
 from .taints import taint_text, tolerates, untolerated
@@ -20,8 +22,12 @@ __all__ = [
     "Candidate",
     "ClaimSpot",
     "Collector",
+    "Draws",
     "Inputs",
     "Options",
+    "Pool",
+    "PoolCounters",
+    "PoolGroups",
     "Rejection",
     "Reporter",
     "RequestRef",
@@ -40,4 +46,5 @@ __all__ = [
     "tolerates",
     "untolerated",
     "view_of",
+    "whole_pool",
 ]

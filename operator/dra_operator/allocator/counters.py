@@ -60,6 +60,17 @@ class Draws:
     full: Mapping[Counter, int]
     drawn: dict[str, Sequence[tuple[Counter, int]]] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, pool: Pool) -> Draws:
+        """Nothing looked at yet."""
+        return cls(
+            {
+                Counter(found.name, name): counter.value.nano
+                for found in pool.counter_sets
+                for name, counter in found.counters.items()
+            }
+        )
+
 
 class PoolCounters:
     """What is left of the counters of one pool.
@@ -124,7 +135,7 @@ class Counters(ByPool[PoolCounters]):
 
     def __init__(self, view: View, is_allocated: Callable[[DeviceId], bool]) -> None:
         def make(pool: Pool) -> PoolCounters:
-            known = view.memory.of(Draws, pool.id, lambda: Draws(_full(pool)))
+            known = view.memory.of(Draws, pool.id, lambda: Draws.of(pool))
             return PoolCounters(known, allocated_devices(view, pool, is_allocated))
 
         super().__init__(view, make)
@@ -132,11 +143,3 @@ class Counters(ByPool[PoolCounters]):
     def state(self) -> Hashable:
         """What is left now, of all pools that were looked at."""
         return tuple((pool_id, tuple(pool.left.values())) for pool_id, pool in self.made())
-
-
-def _full(pool: Pool) -> dict[Counter, int]:
-    return {
-        Counter(found.name, name): counter.value.nano
-        for found in pool.counter_sets
-        for name, counter in found.counters.items()
-    }

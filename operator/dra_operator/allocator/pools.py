@@ -112,12 +112,17 @@ def view_of(source: SliceSource, node: Node, features: Features, *, strict: bool
     return View(node, pools, tuple(_candidates(pools)), {pool.id: pool for pool in pools})
 
 
-def pool_problem(source: SliceSource, pool_id: PoolId, features: Features) -> Rejection | None:
-    """Why nothing can be had from a pool on any node, by its newest generation (alloc P-7…P-12); None if all is well with it."""
+def whole_pool(source: SliceSource, pool_id: PoolId, features: Features) -> Pool | None:
+    """A pool by its newest generation, whatever nodes it is for (alloc P-7…P-12); None if nobody publishes it."""
     groups: dict[PoolId, list[ResourceSlice]] = {}
     for slice_ in source.of_pool(pool_id):
         _collect(groups, slice_)
-    pool = _pool(pool_id, groups[pool_id], source, features) if pool_id in groups else None
+    return _pool(pool_id, groups[pool_id], source, features) if pool_id in groups else None
+
+
+def pool_problem(source: SliceSource, pool_id: PoolId, features: Features) -> Rejection | None:
+    """Why nothing can be had from a pool on any node; None if all is well with it."""
+    pool = whole_pool(source, pool_id, features)
     return pool.problem if pool else None
 
 

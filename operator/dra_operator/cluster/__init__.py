@@ -55,7 +55,7 @@ from .shelves import Shelf
 from .slices import RestrictedSlices, SliceIndex
 from .storage import volume_claim_keys, volume_claim_name
 from .store import Change
-from .usage import HostPort, NodeUsage, pinned_node, pod_ports
+from .usage import HostPort, NodeUsage, one_node, pinned_node, pod_ports
 
 __all__ = [
     "HUGE_PAGES",
@@ -96,6 +96,7 @@ __all__ = [
     "is_pod_level",
     "is_reserved",
     "name_problem",
+    "one_node",
     "owned_claim",
     "ownership_problem",
     "pinned_node",

@@ -159,7 +159,7 @@ class ResourcePool(Value, frozen=True):
 
 
 class ResourceSliceSpec(Value, frozen=True):
-    """What a driver publishes, for one node, some nodes or all."""
+    """What a driver publishes, for one node, some nodes or all; `partition_type_attribute` is for who counts devices, and steers no allocation (alloc J-8)."""
 
     driver: str = ""
     pool: ResourcePool = ResourcePool()
@@ -170,6 +170,7 @@ class ResourceSliceSpec(Value, frozen=True):
     devices: tuple[Device, ...] = ()
     shared_counters: tuple[CounterSet, ...] = ()
     skip_node_operations: tuple[str, ...] = ()
+    partition_type_attribute: str | None = None
 
 
 class ResourceSlice(Value, frozen=True, weakref=True):
