@@ -75,7 +75,7 @@ def test_every_case_says_which_rule_it_tells() -> None:
 
 
 def test_a_case_that_needs_what_is_not_built_is_skipped_and_named(compiler: CelCompiler) -> None:
-    device = {"name": "d", "nodeAllocatableResourceMappings": {"cpu": {}}}
+    device = {"name": "d", "nodeAllocatableResourceMappings": {"cpu": {"newer": "1"}}}
     slice_ = {
         "metadata": {"name": "s"},
         "spec": {

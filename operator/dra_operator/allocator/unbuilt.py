@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 NODE_ALLOCATABLE: Final = "DRANodeAllocatableResources"
 """The one gate without a switch of the allocator: upstream's scheduler, not its allocator, looks at it (alloc J-3), and so does placement.
 
-Kubernetes 1.36 has other fields for it, on devices and in the status of pods, which 1.37 dropped again: with them nothing is counted, so such
-devices are refused.
+Kubernetes 1.36 has another field for it on devices, which the model reads into that of 1.37. Where it could not, nothing would be counted, so
+such devices are refused.
 """
 
 
@@ -27,6 +27,6 @@ def gate_of(switch: str) -> str:
 
 def device_needs(device: Device) -> str | None:
     """The gate of a feature that allocating this device would need and that is not built, or None."""
-    if device.node_allocatable_resource_mappings:
+    if device.node_allocatable_resource_mappings and not device.node_allocatable_resources:
         return NODE_ALLOCATABLE
     return None

@@ -107,8 +107,10 @@ def _status(
 ) -> NodeAllocatableResourceClaimStatus | None:
     mapped: dict[str, Quantity] = {}
     overheads: dict[str, _Overhead] = {}
+    is_of_1_36 = False
     for result in allocation.devices.results:
         device = find(result.device_id)
+        is_of_1_36 |= device is not None and bool(device.node_allocatable_resource_mappings)
         for name, resource in device.node_allocatable_resources.items() if device is not None else ():
             amount = _mapped(name, resource.mapping, result) if resource.mapping is not None else None
             if amount is not None:
@@ -124,6 +126,9 @@ def _status(
         overhead=tuple(
             NodeAllocatableOverheadResources(name, *overheads[name]) for name in sorted(overheads)
         ),
+        resources=mapped
+        if is_of_1_36
+        else {},  # a server of 1.36 drops the others, one of 1.37 has no such device
     )
 
 

@@ -44,6 +44,7 @@ _STEPS: Final = {
     Cause.FEATURE: "use devices that are published without that feature, or have an admin take their pool out of the "
     "AllocationPolicy, which leaves the pod to kube-scheduler",
     Cause.BUDGET: "raise spec.resources of the pod, or leave it out: the devices' part counts, too",
+    Cause.UNREFERENCED: "name the claim in resources.claims of the container that uses it",
     Cause.CLAIM: "delete the claim that is allocated elsewhere, or let the pod use devices of the same node",
     Cause.POD: "change the pod's tolerations, node selector or affinity",
     Cause.KUBELET: "take the feature out of the pod's spec, or add nodes that name it in status.declaredFeatures",

@@ -5,14 +5,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
+from dra_operator.errors import InvalidQuantity
 from dra_operator.quantity import Quantity
 
 from .meta import Condition, JsonObject, ObjectMeta, Value
 from .nodes import NodeSelector
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class PoolId(NamedTuple):
@@ -131,8 +135,37 @@ class NodeAllocatableResource(Value, frozen=True):
     overhead: NodeAllocatableOverhead | None = None
 
 
+_MULTIPLIER: Final = "allocationMultiplier"
+_CAPACITY: Final = "capacityKey"
+_ONE: Final = Quantity.of(1)
+
+
+def _of_1_36(mappings: Mapping[str, JsonObject]) -> dict[str, NodeAllocatableResource]:
+    """Mappings of Kubernetes 1.36: so many a device, or for each unit of a capacity that is consumed; one by default (cp V-15, S-100).
+
+    None at all where one of them cannot be read: half of what a device takes is as wrong as nothing.
+    """
+    found: dict[str, NodeAllocatableResource] = {}
+    for name, raw in mappings.items():
+        key, multiplier = raw.get(_CAPACITY), raw.get(_MULTIPLIER)
+        if raw.keys() - {_CAPACITY, _MULTIPLIER} or not isinstance(key, str | None):
+            return {}
+        try:
+            times = _ONE if multiplier is None else Quantity.parse(multiplier)
+        except InvalidQuantity:
+            return {}
+        found[name] = NodeAllocatableResource(
+            NodeAllocatableMapping(key, times) if key else NodeAllocatableMapping(device_multiplier=times)
+        )
+    return found
+
+
 class Device(Value, frozen=True):
-    """One device as its driver publishes it; `node_allocatable_resource_mappings` is what Kubernetes 1.36 has, and no later version."""
+    """One device as its driver publishes it.
+
+    `node_allocatable_resource_mappings` is what Kubernetes 1.36 has, and no later version. It is a `mapping` of today's
+    `node_allocatable_resources`, which it is read into; left empty is that where it says something that 1.36 did not know.
+    """
 
     name: str
     attributes: dict[str, DeviceAttribute] = {}
@@ -148,6 +181,12 @@ class Device(Value, frozen=True):
     allow_multiple_allocations: bool | None = None
     node_allocatable_resources: dict[str, NodeAllocatableResource] = {}
     node_allocatable_resource_mappings: dict[str, JsonObject] = {}
+
+    def __post_init__(self) -> None:
+        """Read the form of 1.36 into that of 1.37."""
+        if self.node_allocatable_resource_mappings and not self.node_allocatable_resources:
+            read = _of_1_36(self.node_allocatable_resource_mappings)
+            msgspec.structs.force_setattr(self, "node_allocatable_resources", read)
 
 
 class ResourcePool(Value, frozen=True):

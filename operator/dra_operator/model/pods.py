@@ -271,12 +271,22 @@ class NodeAllocatableOverheadResources(Value, frozen=True):
 
 
 class NodeAllocatableResourceClaimStatus(Value, frozen=True):
-    """What one claim takes of the pod's node, as whoever bound the pod counted it, and the containers that refer to the claim (KEP 5517)."""
+    """What one claim takes of the pod's node, as whoever bound the pod counted it, and the containers that refer to the claim (KEP 5517).
+
+    `resources` is what Kubernetes 1.36 has for `mapping`, which it is read into.
+    """
 
     resource_claim_name: str = ""
     containers: tuple[str, ...] = ()
     mapping: tuple[NodeAllocatableMappedResources, ...] = ()
     overhead: tuple[NodeAllocatableOverheadResources, ...] = ()
+    resources: dict[str, Quantity] = {}
+
+    def __post_init__(self) -> None:
+        """Read the form of 1.36 into that of 1.37."""
+        if self.resources and not self.mapping:
+            read = tuple(NodeAllocatableMappedResources(*item) for item in sorted(self.resources.items()))
+            msgspec.structs.force_setattr(self, "mapping", read)
 
 
 class PodStatus(Value, frozen=True):

@@ -57,6 +57,8 @@ def devices_reason(
         )
     if not taken:
         return None
+    if alone := [one.resource_claim_name for one in taken if one.resources and not one.containers]:
+        return NodeReason(Cause.UNREFERENCED, _UNREFERENCED.format(alone[0]), lasting=True)
     with_devices = with_statuses(pod, taken)
     short = next(_beyond_the_pod(with_devices), "")
     if short:
@@ -102,6 +104,11 @@ def _beyond_the_pod(pod: Pod) -> Iterator[str]:
             if is_plain and amount.nano + added.get(name, 0) > limits[name].nano:
                 yield _TOO_LITTLE.format(name, "limits", f"container {container.name}")
 
+
+_UNREFERENCED: Final = (
+    "node(s) whose devices for claim {} are a part of the node in the form of Kubernetes 1.36, whose kube-scheduler takes no pod "
+    "of which no container refers to such a claim"
+)
 
 _TOO_LITTLE: Final = (
     "node(s) whose devices take more {0} than spec.resources.{1} of the pod leaves beside its {2}"

@@ -191,6 +191,9 @@ class Cause(Enum):
     BUDGET = "budget"
     """What the pod states for itself as a whole is too little with what its devices take."""
 
+    UNREFERENCED = "unreferenced"
+    """No container refers to a claim, and one has to."""
+
     CLAIM = "claim"
     """Another claim of the pod holds devices elsewhere."""
 

@@ -27,7 +27,7 @@ _WORDS: Final = {
     Why.COUNTERS: "whose shared counters do not suffice ({})",
     Why.GROUPS: "not compatible with other devices in use of counter set {}",
     Why.NODE_FEATURE: "on a node that does not declare the feature {}",
-    Why.NOT_BUILT: "needing {} in the form of Kubernetes 1.36, which is not supported",
+    Why.NOT_BUILT: "with {} in a form that Kubernetes 1.36 did not have",
     Why.AVOIDED: "that could not be made ready for this claim lately",
     Why.GATE_OFF: "needing {}, which is switched off",
     Why.POOL_INCOMPLETE: "in a pool that its driver is still publishing",

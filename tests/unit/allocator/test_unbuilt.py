@@ -12,7 +12,7 @@ from dra_operator.testing import builders as make
 
 from .worlds import allocate, claim, gpus, inputs, request
 
-OF_1_36: dict[str, Any] = {"name": "new", "nodeAllocatableResourceMappings": {"cpu": {}}}
+OF_1_36: dict[str, Any] = {"name": "new", "nodeAllocatableResourceMappings": {"cpu": {"newer": "1"}}}
 
 
 def test_a_device_that_needs_it_is_no_candidate() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dra_operator.explain import explain
 from dra_operator.model import PodGroup, from_object
 from dra_operator.placement import Cause, Plan, Verdict
 
@@ -216,3 +217,37 @@ def test_what_an_attempt_that_failed_has_left_in_the_status_is_not_asked_for() -
     status = {"nodeAllocatableResourceClaimStatuses": [stale]}
 
     assert placed(placer(world(claim("c"))).decide(pod("p", "c", status=status))).node == "n1"
+
+
+def of_1_36(**mappings: Any) -> Any:
+    return {"name": "d0", "nodeAllocatableResourceMappings": mappings}
+
+
+def test_the_form_of_1_36_counts_as_a_mapping() -> None:
+    """Multiplied by the devices, one if it says nothing (cp V-15)."""
+    cluster = cluster_of(
+        node("n1"),
+        node("n2", allocatable={"cpu": "6"}),
+        gpu_class(),
+        policy(),
+        *(
+            slice_(f"gpus-{name}", [of_1_36(cpu={"allocationMultiplier": "5"}, memory={})], on=name)
+            for name in ("n1", "n2")
+        ),
+        claim("c"),
+    )
+    user = pod("p", "c", containers=[{"name": "main", "resources": {"claims": [{"name": "c"}]}}])
+
+    assert placed(placer(cluster).decide(user)).node == "n2"
+
+
+def test_in_that_form_a_container_has_to_refer_to_the_claim() -> None:
+    """kube-scheduler 1.36 takes no other pod."""
+    cluster = cluster_of(
+        node("n1"), gpu_class(), policy(), slice_("gpus", [of_1_36(cpu={})], on="n1"), claim("c")
+    )
+
+    found = unplaced(placer(cluster).decide(pod("p", "c", containers=cpu("1"))))
+
+    assert (found.findings[0].cause, found.verdict) == (Cause.UNREFERENCED, Verdict.NEVER)
+    assert "resources.claims" in explain(found).message

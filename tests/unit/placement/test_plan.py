@@ -372,13 +372,13 @@ def test_a_selector_that_fails_everywhere_is_refused_with_the_device(cluster: Cl
 
 
 def test_a_device_that_uses_a_feature_not_built_is_no_candidate() -> None:
-    share = {"name": "gpu-0", "nodeAllocatableResourceMappings": {"cpu": {}}}
+    share = {"name": "gpu-0", "nodeAllocatableResourceMappings": {"cpu": {"newer": "1"}}}
     world = cluster_of(node("n1"), gpu_class(), policy(), slice_("gpus", [share], on="n1"), claim("c"))
 
     found = unplaced(placer(world).decide(pod("p", "c")))
 
     assert found.findings[0].tallies[0].rejected == {
-        "needing node-allocatable resources of devices (DRANodeAllocatableResources) in the form of Kubernetes 1.36, which is not supported": 1
+        "with node-allocatable resources of devices (DRANodeAllocatableResources) in a form that Kubernetes 1.36 did not have": 1
     }
     assert found.verdict is Verdict.NEVER
 
