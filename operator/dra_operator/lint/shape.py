@@ -53,6 +53,10 @@ _NAMES: Final = {
     "bool": "true or false",
     "float64": "a number",
 }
+_OF_1_36: Final = (
+    "Kubernetes 1.36 has it, 1.37 has `nodeAllocatableResources`: write `cpu: {mapping: {deviceMultiplier: N}}` for "
+    "`cpu: {allocationMultiplier: N}`, and `capacityMultiplier` beside a `capacityKey`"
+)
 _OLD_SOURCE: Final = (
     "since Kubernetes 1.31, `resourceClaimName` and `resourceClaimTemplateName` stand directly in the entry"
 )
@@ -192,7 +196,9 @@ class _Walker:
         if struct == "PodResourceClaim" and key == "source":
             remedy = _OLD_SOURCE
         meant = akin(key, fields)
-        if meant:
+        if struct == "Device" and key == "nodeAllocatableResourceMappings":
+            remedy = _OF_1_36
+        elif meant:
             remedy = f"did you mean `{meant}`?"
         message = f"{struct} has no field `{key}`"
         self._item.tell(

@@ -151,3 +151,11 @@ def test_each_field_is_one_and_each_gate_is_known() -> None:
         field for field in FIELDS if field.partition(".")[2] not in structs[field.partition(".")[0]]
     ] == []
     assert set(FIELDS.values()) <= KNOWN
+
+
+def test_the_form_of_1_36_is_told_with_todays() -> None:
+    text = SLICE.replace("DEVICE", "nodeAllocatableResourceMappings: {cpu: {allocationMultiplier: 2}}")
+    [found] = look(documents("made.yaml", text))
+
+    assert found.code == "UnknownField"
+    assert "1.37 has `nodeAllocatableResources`" in found.remedy
