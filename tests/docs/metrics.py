@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dra_operator.metrics import LABELS, TABLE, Row
-from dra_operator.metrics.table import DRIVER_LIMIT, OTHER_DRIVERS
+from dra_operator.metrics.labels import CLAIM_LIMIT, DRIVER_LIMIT, NAME_LIMIT, OTHER_DRIVERS, POOL_LIMIT
 
 from .markdown import generated, joined, table
 
@@ -13,16 +13,21 @@ INTRODUCTION = """
 The operator serves `/metrics` on the port of `/readyz` (8080), in Prometheus' text format. `kubectl apply -k` with the component
 `manifests/components/podmonitor` has Prometheus Operator scrape it; `manifests/components/dashboard` brings a Grafana dashboard.
 
-All names begin with `dra_operator_`. Beside them, `process_…` and `python_…` tell of the process: memory, CPU, open files, garbage collection.
+All names begin with `dra_operator_`, but two that kube-controller-manager has as well: those are there only where the operator makes claims out of templates in its place (`generateClaims`), so that
+sums over both never count twice. A setting in the last column makes a metric appear. Beside them, `process_…` and `python_…` tell of the process: memory, CPU, open files, garbage collection.
 Series with fixed label values exist from the start with 0; others appear with their first event.
 """
 
 LABEL_TEXT = f"""
 ## Labels
 
-No label holds a name that users choose but `driver`. The number of series is therefore fixed but for the drivers: up to 12 for each, and whoever
-may write ResourceSlices cannot fill Prometheus, as drivers beyond the first {DRIVER_LIMIT} are counted together as `{OTHER_DRIVERS}`. Pools, nodes,
-namespaces, pods, claims are never labels.
+As long as no setting says otherwise, no label holds a name that users choose; drivers choose `driver`, `capacity` and `counter`. The number of series is therefore fixed but for
+the drivers: up to 12 for each, and two for each of its first {NAME_LIMIT} capacities and {NAME_LIMIT} counters. Whoever may write ResourceSlices cannot fill Prometheus, as drivers beyond the first
+{DRIVER_LIMIT} are counted together as `{OTHER_DRIVERS}`, and their amounts not at all.
+
+Two settings add more, both off by default. `metricsByPool` adds figures by pool, which mostly is a node, for the first {POOL_LIMIT:,} pools by driver and name;
+`dra_operator_pools_left_out` says how many there are beyond. `metricsOfClaims` adds `dra_operator_claim_device_info` with the names of claims, pods and devices, at most {CLAIM_LIMIT:,} series;
+`dra_operator_claim_devices_left_out` says how many are missing. Whoever can read `/metrics` then knows these names.
 """
 
 COUNTING = """
@@ -32,6 +37,17 @@ A device is `allocated` if the allocation of any claim holds it, whoever wrote t
 access does not count. `tainted` is a free device that a taint (of its driver, or of a DeviceTaintRule) keeps new allocations off; the operator's own
 taint on its pools makes no device tainted. Pools that are published incompletely, or whose slices contradict each other, have no true number of
 devices: they are counted in `dra_operator_pools` and nowhere else, until they are complete again.
+
+A share of a device is no device: what is left of devices that several claims may share is `dra_operator_shared_capacity` less `dra_operator_shared_capacity_used`, and what is left to
+partitions that draw on common counters is `dra_operator_shared_counters` less `dra_operator_shared_counters_used`. Both add up over the pools of a driver, so much may be left in pieces that are too small.
+
+## Which pod has which device
+
+With `metricsOfClaims`, `dra_operator_claim_device_info` ties claims and pods to devices, for joins with what an exporter of the driver measures by device. Standbys tell it, too; so take the maximum first:
+
+```text
+max by (namespace, pod, claim, driver, pool, device) (dra_operator_claim_device_info)
+```
 """
 
 READY = """
@@ -54,7 +70,7 @@ def page() -> str:
     return joined(
         generated("operator/dra_operator/metrics/table.py"),
         INTRODUCTION,
-        table(("metric", "type", "labels", "meaning"), map(_line, TABLE)),
+        table(("metric", "type", "labels", "meaning", "only with"), map(_line, TABLE)),
         "## What to alert on",
         table(("metric", "alert on"), alerts),
         LABEL_TEXT,
@@ -64,6 +80,6 @@ def page() -> str:
     )
 
 
-def _line(row: Row) -> tuple[str, str, str, str]:
+def _line(row: Row) -> tuple[str, ...]:
     labels = ", ".join(f"`{label}`" for label in row.labels)
-    return f"`{row.full_name}`", row.kind.value, labels, row.text
+    return f"`{row.full_name}`", row.kind.value, labels, row.text, f"`{row.only}`" if row.only else ""

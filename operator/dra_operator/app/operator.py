@@ -50,7 +50,7 @@ from dra_operator.kube.feeds import StreamFeed
 from dra_operator.kube.reader import Reader
 from dra_operator.kube.sync import SyncGuard
 from dra_operator.kube.writer import Writer
-from dra_operator.metrics import ADMISSIONS, API_DURATION, LOOP_DELAY, WRITES, Inventory, Metrics
+from dra_operator.metrics import ADMISSIONS, API_DURATION, LOOP_DELAY, WRITES, DeviceMap, Inventory, Metrics
 from dra_operator.placement import PlacementOptions, Placer
 from dra_operator.settings import Mode, ReplaceRefused, Settings
 
@@ -237,6 +237,9 @@ class Operator:
             self.cluster, DEFAULT_1_37, everything_is_ours=self.settings.mode is Mode.REPLACE
         )
         self.cluster.on_change(inventory.changed)
+        device_map = DeviceMap() if self.settings.metrics_of_claims else None
+        if device_map is not None:
+            self.cluster.on_change(device_map.changed)
         return Vitals(
             settings=self.settings,
             served=self.served,
@@ -259,6 +262,7 @@ class Operator:
             leading=self.leading,
             progress=self._progress,
             webhook=self.webhook,
+            device_map=device_map,
         )
 
     def _webhook(self) -> GateServer | None:

@@ -23,6 +23,8 @@ from dra_operator.kube.feeds import RESTART_REASONS
 from dra_operator.metrics import (
     BUILD_INFO,
     CERTIFICATE_EXPIRY,
+    CLAIM_DEVICES,
+    CLAIM_DEVICES_LEFT_OUT,
     CLAIMS,
     DEVICES,
     DEVICES_HELD_TWICE,
@@ -31,7 +33,13 @@ from dra_operator.metrics import (
     FEED_AGE,
     KUBERNETES_INFO,
     OBJECTS,
+    POOL_CAPACITY,
+    POOL_CAPACITY_USED,
+    POOL_COUNTERS,
+    POOL_COUNTERS_USED,
+    POOL_DEVICES,
     POOLS,
+    POOLS_LEFT_OUT,
     QUEUE_AGE,
     QUEUE_DELAYED,
     QUEUE_DEPTH,
@@ -42,7 +50,13 @@ from dra_operator.metrics import (
     SELECTORS_FORGOTTEN,
     SELECTORS_KEPT,
     SETTINGS_INFO,
+    SHARED_CAPACITY,
+    SHARED_CAPACITY_USED,
+    SHARED_COUNTERS,
+    SHARED_COUNTERS_USED,
+    UPSTREAM_CLAIMS,
     WAITING_CLAIMS,
+    WAITING_OLDEST,
     WAITING_PODS,
     WATCH_RESTARTS,
     WRITES_IN_FLIGHT,
@@ -64,7 +78,7 @@ if TYPE_CHECKING:
     from dra_operator.kube.feeds import StreamFeed
     from dra_operator.kube.sync import SyncGuard
     from dra_operator.kube.writer import Writer
-    from dra_operator.metrics import Inventory, Metrics
+    from dra_operator.metrics import DeviceMap, Inventory, Metrics
     from dra_operator.settings import Settings
 
     from .leading import Leading
@@ -75,6 +89,10 @@ STUCK_SECONDS = 300.0
 """A feed that did nothing for so long, neither well nor in vain, and does not pause, hangs. Far above its own time-outs (70 s)."""
 
 RULE = "DeviceTaintRule"
+
+AMOUNTS = (SHARED_CAPACITY, SHARED_CAPACITY_USED, SHARED_COUNTERS, SHARED_COUNTERS_USED)
+POOL_AMOUNTS = (POOL_CAPACITY, POOL_CAPACITY_USED, POOL_COUNTERS, POOL_COUNTERS_USED)
+"""Rows in the order of `Amounts`."""
 
 
 @dataclass(slots=True)
@@ -107,6 +125,7 @@ class Vitals:
         loops: the controllers.
         progress: kept by `operator`.
         webhook: of the gate; None where there is none.
+        device_map: None where nobody wants it.
     """
 
     settings: Settings
@@ -130,6 +149,7 @@ class Vitals:
     leading: Leading
     progress: Progress = field(default_factory=Progress)
     webhook: GateServer | None = None
+    device_map: DeviceMap | None = None
 
     # --- ready
 
@@ -281,13 +301,12 @@ class Vitals:
         self.leading.refresh(metrics)
         if self.webhook and self.webhook.certificate.expires is not None:
             metrics.set(CERTIFICATE_EXPIRY, self.webhook.certificate.expires)
-        metrics.set_all(DEVICES, self.inventory.devices())
-        metrics.set_all(POOLS, self.inventory.pools())
-        metrics.set_all(CLAIMS, self.inventory.claims())
+        self._refresh_inventory()
         metrics.set(DEVICES_HELD_TWICE, len(self.cluster.doubles()))
         metrics.set_all(DRIFT, _by_word(self.drift.standing()))
         metrics.set_all(WAITING_PODS, _by_word(self.waiting.pods_by_reason()))
         metrics.set_all(WAITING_CLAIMS, _by_word(self.waiting.claims_by_reason()))
+        metrics.set_all(WAITING_OLDEST, _by_word(self.waiting.longest_by_reason()))
         metrics.set_all(OBJECTS, _by_word(self.cluster.sizes()))
         metrics.set(WRITES_IN_FLIGHT, self.writer.in_flight)
         for result, total in (Counter(written=self.events.written) + self.events.lost).items():
@@ -295,6 +314,25 @@ class Vitals:
         self._refresh_selectors()
         self._refresh_loops()
         self._refresh_feeds()
+
+    def _refresh_inventory(self) -> None:
+        metrics, inventory = self.metrics, self.inventory
+        metrics.set_all(DEVICES, inventory.devices())
+        metrics.set_all(POOLS, inventory.pools())
+        metrics.set_all(CLAIMS, inventory.claims())
+        for row, found in zip(AMOUNTS, inventory.amounts(), strict=True):
+            metrics.set_all(row, found)
+        if self.settings.generates:
+            metrics.set_all(UPSTREAM_CLAIMS, inventory.claims_by_source())
+        if self.settings.metrics_by_pool:
+            figures = inventory.by_pool()
+            metrics.set_all(POOL_DEVICES, figures.devices)
+            for row, found in zip(POOL_AMOUNTS, figures.amounts, strict=True):
+                metrics.set_all(row, found)
+            metrics.set(POOLS_LEFT_OUT, figures.left_out)
+        if self.device_map is not None:
+            metrics.set_all(CLAIM_DEVICES, self.device_map.series())
+            metrics.set(CLAIM_DEVICES_LEFT_OUT, self.device_map.left_out)
 
     def _refresh_selectors(self) -> None:
         metrics, tally = self.metrics, self.selectors.answers.tally
@@ -321,5 +359,5 @@ class Vitals:
                 self.metrics.set(FEED_AGE, age, kind)
 
 
-def _by_word(found: Mapping[str, int]) -> dict[tuple[str, ...], float]:
+def _by_word(found: Mapping[str, float]) -> dict[tuple[str, ...], float]:
     return {(word,): float(number) for word, number in found.items()}

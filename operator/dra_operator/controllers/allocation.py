@@ -112,7 +112,7 @@ class AllocationController:
         queue.rank_by(self._rank)
         self._placer = placer
         self._committer = committer
-        self.waiting = Waiting()
+        self.waiting = Waiting(parts.clock)
         self._failures = Failures(parts.clock)
         self._patience = Patience(parts.clock)
         self._debts = Debts(parts.clock)

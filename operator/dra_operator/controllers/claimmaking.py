@@ -21,7 +21,7 @@ from dra_operator.errors import (
     InvalidClaim,
 )
 from dra_operator.logfields import fields
-from dra_operator.metrics import CLAIMS_GENERATED
+from dra_operator.metrics import CLAIMS_GENERATED, UPSTREAM_CREATES
 from dra_operator.model import ResourceClaim
 
 from .commit import CLAIM, POD
@@ -102,14 +102,21 @@ class ClaimMaker:
                 CLAIM, owner.metadata.namespace, claim_body(owner, entry_name, template, api_version)
             )
         except ApiError as error:
-            self._parts.metrics.count(CLAIMS_GENERATED, "failure")
+            self._count("failure", owner.metadata.namespace, template_name)
             if isinstance(error, ApiUnavailable):
                 self._unsure.add(owner.uid)
             raise
         assert isinstance(created, ResourceClaim)
-        self._parts.metrics.count(CLAIMS_GENERATED, "success")
+        self._count("success", owner.metadata.namespace, template_name)
         logger.info("claim created from its template", extra=fields(claim=created.key))
         return created
+
+    def _count(self, status: str, namespace: str, template_name: str) -> None:
+        """Under our name, and under upstream's, as kube-controller-manager does not count where we generate."""
+        template = self._cluster.templates.get(f"{namespace}/{template_name}")
+        admin_access = template is not None and template.spec.spec.wants_admin_access
+        self._parts.metrics.count(CLAIMS_GENERATED, status)
+        self._parts.metrics.count(UPSTREAM_CREATES, status, str(admin_access).lower())
 
     async def _template(self, namespace: str, name: str) -> dict[str, Any]:
         """The raw template: read once per version, as the model leaves out what it does not know (cp C-24)."""

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from .clock import Clock
+
 
 @dataclass(frozen=True, slots=True)
 class _Waiter:
@@ -21,19 +23,22 @@ class _Waiter:
         reason: one word in CamelCase.
         state: whether there is anything to wait for, and whether the user is told; another one is news.
         claims: keys of its claims that are not allocated.
+        since: when it came to wait, in seconds of a clock that only goes on.
         minds_neighbours: whether pods that come to nodes may help it.
     """
 
     reason: str
     state: str
     claims: tuple[str, ...]
+    since: float
     minds_neighbours: bool = False
 
 
 class Waiting:
     """Waiting pods by key."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._pods: dict[str, _Waiter] = {}
 
     def __len__(self) -> int:
@@ -51,7 +56,8 @@ class Waiting:
     def put(self, pod_key: str, reason: str, state: str, claims: Iterable[str]) -> bool:
         """Note that a pod waits. Returns: whether that is news, by reason and state."""
         known = self._pods.get(pod_key)
-        self._pods[pod_key] = _Waiter(reason, state, tuple(claims))
+        since = self._clock.monotonic() if known is None else known.since
+        self._pods[pod_key] = _Waiter(reason, state, tuple(claims), since)
         return known is None or (known.reason, known.state) != (reason, state)
 
     def mind_neighbours(self, pod_key: str) -> None:
@@ -69,6 +75,14 @@ class Waiting:
     def pods_by_reason(self) -> Mapping[str, int]:
         """How many pods wait for each reason."""
         return Counter(waiter.reason for waiter in self._pods.values())
+
+    def longest_by_reason(self) -> Mapping[str, float]:
+        """Seconds since the first of those that wait for each reason came to wait, for whichever reason then."""
+        since: dict[str, float] = {}
+        for waiter in self._pods.values():
+            since[waiter.reason] = min(waiter.since, since.get(waiter.reason, waiter.since))
+        now = self._clock.monotonic()
+        return {reason: now - first for reason, first in since.items()}
 
     def claims_by_reason(self) -> Mapping[str, int]:
         """How many unallocated claims wait for each reason; one that several pods share counts once, for the last that came to wait."""

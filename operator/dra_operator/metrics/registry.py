@@ -21,7 +21,8 @@ from prometheus_client import (
 )
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from .table import PREFIX, TABLE, Kind, Row
+from .row import Kind, Row
+from .table import TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -104,7 +105,7 @@ class Metrics:
     def _build(self, row: Row) -> None:
         """Register a row, with the series that are there from the start."""
         family: Counter | Gauge | Histogram
-        name, registry = f"{PREFIX}_{row.name}", self.registry
+        name, registry = row.family, self.registry
         if row.kind is Kind.COUNTER:
             family = self._counters[row] = Counter(name, row.text, row.labels, registry=registry)
         elif row.kind is Kind.GAUGE:

@@ -6,87 +6,18 @@ page `docs/metrics.md` is made from this table, and the dashboard may name nothi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum
-
 from dra_operator.explain.driftkinds import KINDS as FINDINGS
 
-PREFIX = "dra_operator"
-
-
-class Kind(Enum):
-    """What a metric is to Prometheus."""
-
-    COUNTER = "counter"
-    GAUGE = "gauge"
-    HISTOGRAM = "histogram"
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One metric.
-
-    Attributes:
-        kind: counter, gauge or histogram.
-        name: without the prefix `dra_operator_`; counters get `_total` from the library.
-        text: the HELP line.
-        labels: label names, in the order in which values are passed; `LABELS` says what they hold.
-        buckets: upper bounds of a histogram, in the unit of the name.
-        initial: label values of the series that are there from the start with 0, so that a rate or an alert has something to begin with.
-        alert: what to alert on, for people; empty if the metric is there to look at.
-    """
-
-    kind: Kind
-    name: str
-    text: str
-    labels: tuple[str, ...] = ()
-    buckets: tuple[float, ...] = ()
-    initial: tuple[tuple[str, ...], ...] = ()
-    alert: str = ""
-
-    @property
-    def full_name(self) -> str:
-        """As Prometheus stores it; for histograms without `_bucket`, `_sum`, `_count`."""
-        return f"{PREFIX}_{self.name}" + ("_total" if self.kind is Kind.COUNTER else "")
-
-
-DRIVER_LIMIT = 50
-"""Drivers with series of their own. Arbitrary; clusters have a handful, and whoever may write ResourceSlices must not fill Prometheus."""
-
-OTHER_DRIVERS = "other"
-
-LABELS: dict[str, str] = {
-    "code": "HTTP status as text, or `unavailable` when there was no answer",
-    "condition": "`complete`; `incomplete` (the driver has not published all slices); `invalid` (slices contradict each other)",
-    "controller": "name of one of our controllers",
-    "driver": f"name of a DRA driver; the first {DRIVER_LIMIT} by name have series of their own, all further ones together are `{OTHER_DRIVERS}`",
-    "duty": "`generate`, `reserve`, `release` or `delete`",
-    "error": "class name of one of our errors",
-    "finding": "kind of drift: `" + "`, `".join(FINDINGS) + "`",
-    "generate_claims": "`true` or `false`",
-    "kind": "kind of the Kubernetes API that the operator reads",
-    "kopf": "version of Kopf",
-    "mode": "`cooperate` or `replace`",
-    "owned": "`true` if an AllocationPolicy gives the pool to the operator, else `false`",
-    "python": "version of Python",
-    "reason": "for pods and claims, the reason of the pod's event (docs/runbook.md lists them), or `ClaimInFlight`, `BoundConsumer` where another pod has to "
-    "get the claim first; for watches `ended`, `expired`, `unavailable`, `refused`",
-    "resource": "plural of a kind that the operator uses, with its subresource; `other` for discovery",
-    "result": "one word of a fixed set, listed with the metric",
-    "role": "`leader` or `standby`",
-    "state": "one word of a fixed set, listed with the metric",
-    "status": "`success` or `failure`",
-    "verb": "verb of the Kubernetes API: get, list, create, patch, apply, delete",
-    "version": "a version",
-    "way": "`gate` (pinned and released), `scheduler` (bound by the operator, as `spec.schedulerName` says), `bound` (was on its node already)",
-}
-"""What each label holds. All sets are fixed by code but the drivers, whose number is capped."""
+from .row import UPSTREAM, Kind, Row
 
 _FAST = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 """Seconds of work on the event loop: half a millisecond to what would be an accident."""
 
 _CALLS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Seconds of a request; the last is its time-out."""
+
+BY_POOL, OF_CLAIMS, GENERATING = "metricsByPool", "metricsOfClaims", "generateClaims: always"
+"""Settings that make rows appear."""
 
 WAYS = ("gate", "scheduler", "bound")
 RESULTS = ("committed", "released", "conflict", "error", "rolled_back", "unsatisfied", "refused", "waiting")
@@ -152,6 +83,14 @@ WAITING_PODS = Row(
     initial=(("AllocationFailed",),),
     alert='`reason="AllocationFailed"` for long: too few devices; any other reason for more than an hour: somebody has to change an object',
 )
+WAITING_OLDEST = Row(
+    Kind.GAUGE,
+    "oldest_waiting_pod_seconds",
+    "Seconds that the pod which has waited longest of those that wait for a reason has waited, as this leader has seen it, for whichever reasons; 0 without one.",
+    ("reason",),
+    initial=(("AllocationFailed",),),
+    alert="above what users are promised, as an hour; kubectl dra explain tells what is short",
+)
 WAITING_CLAIMS = Row(
     Kind.GAUGE,
     "waiting_claims",
@@ -207,6 +146,14 @@ CLAIMS_GENERATED = Row(
     initial=(("success",), ("failure",)),
     alert='`status="failure"` that goes on',
 )
+UPSTREAM_CREATES = Row(
+    Kind.COUNTER,
+    "resourceclaim_creates",
+    "Claims created from templates, by status and admin access, under the name that kube-controller-manager has for it.",
+    ("status", "admin_access"),
+    prefix=UPSTREAM,
+    only=GENERATING,
+)
 
 # --------------------------------------------------------------------------- what there is
 
@@ -225,6 +172,86 @@ POOLS = Row(
     ("driver", "owned", "condition"),
     alert='`condition="invalid"`, or `condition="incomplete"` for more than 5 minutes: the driver publishes wrongly',
 )
+SHARED_CAPACITY = Row(
+    Kind.GAUGE,
+    "shared_capacity",
+    "What there is of a capacity, in its own unit, in devices of complete pools that several claims may share, by driver and capacity.",
+    ("driver", "capacity"),
+)
+SHARED_CAPACITY_USED = Row(
+    Kind.GAUGE,
+    "shared_capacity_used",
+    "What claims have been given of a capacity, in its own unit, of devices of complete pools that several claims may share, by driver and capacity.",
+    ("driver", "capacity"),
+)
+SHARED_COUNTERS = Row(
+    Kind.GAUGE,
+    "shared_counters",
+    "What there is of a counter, in its own unit, in complete pools whose devices draw on counters (partitions), by driver and counter.",
+    ("driver", "counter"),
+)
+SHARED_COUNTERS_USED = Row(
+    Kind.GAUGE,
+    "shared_counters_used",
+    "What allocated devices draw of a counter, in its own unit, in complete pools, by driver and counter.",
+    ("driver", "counter"),
+)
+POOL_DEVICES = Row(
+    Kind.GAUGE,
+    "pool_devices",
+    "Devices of a complete pool by state, as in dra_operator_devices.",
+    ("driver", "pool", "state"),
+    only=BY_POOL,
+)
+POOL_CAPACITY = Row(
+    Kind.GAUGE,
+    "pool_shared_capacity",
+    "As dra_operator_shared_capacity, by pool.",
+    ("driver", "pool", "capacity"),
+    only=BY_POOL,
+)
+POOL_CAPACITY_USED = Row(
+    Kind.GAUGE,
+    "pool_shared_capacity_used",
+    "As dra_operator_shared_capacity_used, by pool.",
+    ("driver", "pool", "capacity"),
+    only=BY_POOL,
+)
+POOL_COUNTERS = Row(
+    Kind.GAUGE,
+    "pool_shared_counters",
+    "As dra_operator_shared_counters, by pool.",
+    ("driver", "pool", "counter"),
+    only=BY_POOL,
+)
+POOL_COUNTERS_USED = Row(
+    Kind.GAUGE,
+    "pool_shared_counters_used",
+    "As dra_operator_shared_counters_used, by pool.",
+    ("driver", "pool", "counter"),
+    only=BY_POOL,
+)
+POOLS_LEFT_OUT = Row(
+    Kind.GAUGE,
+    "pools_left_out",
+    "Complete pools that have no series of their own, as there are too many; absent where pools have none at all.",
+    only=BY_POOL,
+    alert="anything but 0: figures by pool are not the whole",
+)
+CLAIM_DEVICES = Row(
+    Kind.GAUGE,
+    "claim_device_info",
+    "1 for each device that a claim holds or looks on at, and each pod that the claim is reserved for. Each operator tells it: take the maximum by all labels but instance.",
+    ("namespace", "pod", "claim", "driver", "pool", "device"),
+    only=OF_CLAIMS,
+)
+CLAIM_DEVICES_LEFT_OUT = Row(
+    Kind.GAUGE,
+    "claim_devices_left_out",
+    "Series that dra_operator_claim_device_info lacks, as there are too many; absent where it has none at all.",
+    only=OF_CLAIMS,
+    alert="anything but 0: the mapping is not the whole; kubectl dra claims has all",
+)
 CLAIMS = Row(
     Kind.GAUGE,
     "claims",
@@ -232,6 +259,14 @@ CLAIMS = Row(
     ("state",),
     initial=tuple((state,) for state in CLAIM_STATES),
     alert='`state="deleting"` that does not go down for 10 minutes: a finalizer is stuck',
+)
+UPSTREAM_CLAIMS = Row(
+    Kind.GAUGE,
+    "resource_claims",
+    "ResourceClaims by allocation, admin access and source, under the name that kube-controller-manager has for it.",
+    ("allocated", "admin_access", "source"),
+    prefix=UPSTREAM,
+    only=GENERATING,
 )
 DEVICES_HELD_TWICE = Row(
     Kind.GAUGE,
@@ -479,6 +514,7 @@ TABLE: tuple[Row, ...] = (
     PLACEMENT_STEPS,
     PLACEMENT_LIMITS,
     WAITING_PODS,
+    WAITING_OLDEST,
     WAITING_CLAIMS,
     REFUSED_PODS,
     REPLACED_PODS,
@@ -486,9 +522,23 @@ TABLE: tuple[Row, ...] = (
     BINDINGS,
     BINDING_WAIT,
     CLAIMS_GENERATED,
+    UPSTREAM_CREATES,
     DEVICES,
     POOLS,
+    SHARED_CAPACITY,
+    SHARED_CAPACITY_USED,
+    SHARED_COUNTERS,
+    SHARED_COUNTERS_USED,
+    POOL_DEVICES,
+    POOL_CAPACITY,
+    POOL_CAPACITY_USED,
+    POOL_COUNTERS,
+    POOL_COUNTERS_USED,
+    POOLS_LEFT_OUT,
+    CLAIM_DEVICES,
+    CLAIM_DEVICES_LEFT_OUT,
     CLAIMS,
+    UPSTREAM_CLAIMS,
     DEVICES_HELD_TWICE,
     DRIFT,
     DRIFT_REPAIRS,

@@ -5,6 +5,7 @@
 
 from .admission import AdmissionRequest, AdmissionReview, NewPod, NewPodSpec
 from .claims import (
+    EXTENDED_RESOURCE_CLAIM,
     FINALIZER,
     POD_CLAIM_NAME,
     AllocatedDeviceStatus,
@@ -124,6 +125,7 @@ from .volumes import (
 
 __all__ = [  # what the other packages use
     "ADMIN_ACCESS",
+    "EXTENDED_RESOURCE_CLAIM",
     "FINALIZER",
     "GATE",
     "KINDS",

@@ -14,6 +14,8 @@ FINALIZER = "resource.kubernetes.io/delete-protection"
 """The finalizer of allocated claims (cp I-42)."""
 
 POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
+
+EXTENDED_RESOURCE_CLAIM = "resource.kubernetes.io/extended-resource-claim"
 """Annotation of generated claims: the name of the pod's entry (cp C-22)."""
 
 
@@ -106,6 +108,11 @@ class ResourceClaimSpec(Value, frozen=True):
     """What a claim asks for; immutable once created (cp V-20)."""
 
     devices: DeviceClaim = DeviceClaim()
+
+    @property
+    def wants_admin_access(self) -> bool:
+        """Whether a request is for admin access; alternatives cannot be."""
+        return any(request.exactly and request.exactly.admin_access for request in self.devices.requests)
 
 
 class DeviceRequestAllocationResult(Value, frozen=True):

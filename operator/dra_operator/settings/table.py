@@ -290,6 +290,20 @@ TABLE: Final = (
         "Change it, and the probes and the Service with it, if the port is taken.",
     ),
     Setting(
+        "metrics_by_pool",
+        Group.HTTP,
+        bool,
+        "Whether /metrics has devices, shared capacities and counters by pool, too; a pool is mostly a node. The first 1000 pools have series, and a metric tells how many have none.",
+        "Set it to true to see single nodes in dashboards, where Prometheus has room for some series a node.",
+    ),
+    Setting(
+        "metrics_of_claims",
+        Group.HTTP,
+        bool,
+        "Whether /metrics tells which pod uses which device through which claim, for joins with what drivers' exporters say of devices: at most 5000 series, and a metric tells how many are left out.",
+        "Set it to true where whoever may read /metrics may know the names of claims and pods of all namespaces.",
+    ),
+    Setting(
         "webhook_certificates",
         Group.WEBHOOK,
         Text,

@@ -53,6 +53,8 @@ class Settings:
     max_writes: int = 16
     http_host: str = "0.0.0.0"  # noqa: S104 - probes come from the kubelet, scrapes from other pods
     http_port: int = 8080
+    metrics_by_pool: bool = False
+    metrics_of_claims: bool = False
     webhook_certificates: str | None = None
     webhook_port: int = 9443
     log_level: str = "info"

@@ -21,7 +21,8 @@ def pod(name: str, priority: int) -> Pod:
 @pytest.mark.parametrize("first", [7, 0, -2])
 @pytest.mark.parametrize("second", [-5, -9])
 def test_who_comes_to_wait_meanwhile_takes_no_turn_of_those_before(first: int, second: int) -> None:
-    clock, cluster, waiting = HandClock(), Cluster(), Waiting()
+    clock, cluster = HandClock(), Cluster()
+    waiting = Waiting(clock)
     waking = Waking(clock, cluster, waiting, Failures(clock), lambda _: None)
     for waiter in (pod("first", first), pod("second", second)):
         cluster.apply("ADDED", waiter)

@@ -10,8 +10,17 @@ import pytest
 from dra_operator.cluster import Cluster
 from dra_operator.features import DEFAULT_1_37
 from dra_operator.metrics import Inventory
-from dra_operator.metrics.table import DRIVER_LIMIT
-from dra_operator.model import OWNED_TAINT, ResourceClaimConsumerReference
+from dra_operator.metrics.labels import DRIVER_LIMIT, NAME_LIMIT, POOL_LIMIT
+from dra_operator.model import (
+    OWNED_TAINT,
+    CounterSet,
+    DeviceClaim,
+    DeviceRequest,
+    ExactDeviceRequest,
+    ResourceClaimConsumerReference,
+    ResourceClaimSpec,
+)
+from dra_operator.quantity import Quantity
 from tests.unit.cluster.build import claim, policy, result, slice_, taint_rule
 
 if TYPE_CHECKING:
@@ -206,3 +215,121 @@ def test_counting_changes_gives_what_counting_anew_would() -> None:
         ):
             anew.add(*objects.values())
         assert (here.devices, here.pools, here.claims) == (anew.devices, anew.pools, anew.claims)
+
+
+def shared(name: str, **capacity: str) -> dict[str, Any]:
+    """A device that several claims may share."""
+    amounts = {key: {"value": value} for key, value in capacity.items()}
+    return {"name": name, "allowMultipleAllocations": True, "capacity": amounts}
+
+
+def share(text: str, share_id: str, **consumed: str) -> dict[str, Any]:
+    return result(text, shareID=share_id, consumedCapacity=consumed)
+
+
+def test_capacity_is_counted_of_shared_devices_alone_fr100() -> None:
+    whole = {"name": "whole", "capacity": {"memory": {"value": "80Gi"}}}
+    here = Counted(
+        slice_("s", (shared("a", memory="40Gi"), shared("b", memory="40Gi"), whole), node="n1"),
+        claim("c", devices=[share("n1/a", "1", memory="10Gi"), share("n1/a", "2", memory="5Gi")]),
+        claim("d", devices=[share("n1/a", "3", memory="1Gi"), "n1/whole"]),
+        claim("admin", devices=[result("n1/b", adminAccess=True)]),
+    )
+    total, used_up, *counters = here.inventory.amounts()
+    assert total == {(GPU, "memory"): 80 * 2**30}
+    assert used_up == {(GPU, "memory"): 16 * 2**30}
+    assert counters == [{}, {}]
+    here.gone(claim("c", devices=[share("n1/a", "1", memory="10Gi"), share("n1/a", "2", memory="5Gi")]))
+    assert here.inventory.amounts()[1] == {(GPU, "memory"): 2**30}
+
+
+def test_a_shared_device_without_a_share_is_held_whole() -> None:
+    here = Counted(slice_("s", (shared("a", memory="40"),), node="n1"), claim("c", devices=["n1/a"]))
+    assert here.inventory.amounts()[1] == {(GPU, "memory"): 40}
+
+
+def partition(name: str, amount: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "consumesCounters": [{"counterSet": "gpu", "counters": {"memory": {"value": amount}}}],
+    }
+
+
+def partitions(node: str, *devices: dict[str, Any]) -> ResourceSlice:
+    made = slice_(node, devices, node=node)
+    counters = msgspec.convert(
+        [{"name": "gpu", "counters": {"memory": {"value": "80"}}}],
+        tuple[CounterSet, ...],
+        dec_hook=lambda _, raw: Quantity.parse(raw),
+    )
+    return msgspec.structs.replace(made, spec=msgspec.structs.replace(made.spec, shared_counters=counters))
+
+
+def test_counters_are_used_by_what_is_allocated_fr100() -> None:
+    here = Counted(
+        partitions("n1", partition("half", "40"), partition("quarter", "20")),
+        partitions("n2", partition("half", "40")),
+        claim("c", devices=["n1/quarter"]),
+    )
+    capacity, capacity_used, counters, counters_used = here.inventory.amounts()
+    assert (capacity, capacity_used) == ({}, {})
+    assert (counters, counters_used) == ({(GPU, "memory"): 160}, {(GPU, "memory"): 20})
+    by_pool = here.inventory.by_pool()
+    assert by_pool.amounts[2] == {(GPU, "n1", "memory"): 80, (GPU, "n2", "memory"): 80}
+    assert by_pool.amounts[3] == {(GPU, "n1", "memory"): 20, (GPU, "n2", "memory"): 0}
+
+
+def test_amounts_go_with_their_pool() -> None:
+    published = partitions("n1", partition("half", "40"))
+    here = Counted(published)
+    here.gone(published)
+    assert list(here.inventory.amounts()) == [{}, {}, {}, {}]
+
+
+def test_names_and_drivers_beyond_the_limits_have_no_amounts() -> None:
+    names = {f"c{number:03}": "1" for number in range(NAME_LIMIT + 3)}
+    many = [
+        slice_(f"s{number:03}", (shared("a", **names),), node="n1", driver=f"d{number:03}")
+        for number in range(DRIVER_LIMIT + 2)
+    ]
+    found = Counted(*many).inventory.amounts()[0]
+    assert len(found) == DRIVER_LIMIT * NAME_LIMIT
+    assert ("d000", f"c{NAME_LIMIT - 1:03}") in found
+    assert ("d000", f"c{NAME_LIMIT:03}") not in found
+
+
+def test_figures_by_pool_are_bounded_and_say_so() -> None:
+    pools = [slice_(f"s{number:04}", ("0", "1"), node=f"n{number:04}") for number in range(POOL_LIMIT + 5)]
+    here = Counted(*pools, part("half", ("0",), of=2), claim("c", devices=["n0000/0"]))
+    found = here.inventory.by_pool()
+    assert len(found.devices) == 3 * POOL_LIMIT
+    assert (found.devices[GPU, "n0000", "allocated"], found.devices[GPU, "n0000", "free"]) == (1, 1)
+    assert found.left_out == 5, "the incomplete one has no figures"
+
+
+@pytest.mark.parametrize(
+    ("annotations", "source"),
+    [
+        ({}, ""),
+        ({"resource.kubernetes.io/pod-claim-name": "gpu"}, "resource_claim_template"),
+        ({"resource.kubernetes.io/extended-resource-claim": "true"}, "extended_resource"),
+    ],
+)
+@pytest.mark.parametrize("admin", [True, False])
+def test_claims_are_counted_as_kube_controller_manager_does_m2(
+    annotations: dict[str, str],
+    source: str,
+    admin: bool,  # noqa: FBT001
+) -> None:
+    def asking(version: int, **more: Any) -> ResourceClaim:
+        made = claim("c", version, annotations=annotations, **more)
+        request = DeviceRequest(name="gpu", exactly=ExactDeviceRequest(admin_access=admin or None))
+        spec = ResourceClaimSpec(devices=DeviceClaim(requests=(request,)))
+        return msgspec.structs.replace(made, spec=spec)
+
+    here, word = Counted(asking(1)), str(admin).lower()
+    assert without_zeros(here.inventory.claims_by_source()) == {("false", word, source): 1}
+    here.add(asking(2, devices=["n1/0"]))
+    assert without_zeros(here.inventory.claims_by_source()) == {("true", word, source): 1}
+    here.gone(asking(2, devices=["n1/0"]))
+    assert without_zeros(here.inventory.claims_by_source()) == {}

@@ -8,7 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from dra_operator.metrics import LABELS, TABLE, Kind, Metrics, Row
-from dra_operator.metrics.table import PREFIX
+from dra_operator.metrics.row import PREFIX, UPSTREAM
 
 UNITS = ("_seconds", "_bytes", "_info")
 NO_UNIT = re.compile(r"(milli|micro|nano)seconds?|_ms$|minutes|hours|_percent|kilobytes|_kb$|_mb$")
@@ -30,7 +30,7 @@ def filled() -> Metrics:
 
 
 def test_names_are_there_once() -> None:
-    assert len({row.name for row in TABLE}) == len(TABLE)
+    assert len({row.full_name for row in TABLE}) == len(TABLE)
 
 
 @pytest.mark.parametrize("row", BY_ROW)
@@ -51,16 +51,25 @@ def test_times_are_in_seconds_and_the_name_says_so(row: Row) -> None:
     assert row.text.startswith("Seconds ") == row.name.endswith("_seconds")
 
 
+def test_rows_of_a_setting_have_no_series_without_it() -> None:
+    """Where it is off, nothing may tell names that users choose, or count what the stock controller counts (cp M-21)."""
+    assert [row.name for row in TABLE if row.only and (row.initial)] == []
+    text = Metrics().render().decode()
+    for row in TABLE:
+        if row.only and row.labels:
+            assert re.search(rf"^{row.full_name}[ {{]", text, re.MULTILINE) is None
+
+
 def test_every_label_is_used() -> None:
     assert {label for row in TABLE for label in row.labels} == set(LABELS)
 
 
 def test_what_is_rendered_is_the_table_and_the_process() -> None:
     families = list(text_string_to_metric_families(filled().render().decode()))
-    ours = {family.name: family for family in families if family.name.startswith(PREFIX)}
-    assert list(ours) == [f"{PREFIX}_{row.name}" for row in TABLE]
+    ours = {family.name: family for family in families if family.name.startswith((PREFIX, UPSTREAM))}
+    assert list(ours) == [row.family for row in TABLE]
     for row in TABLE:
-        family = ours[f"{PREFIX}_{row.name}"]
+        family = ours[row.family]
         labels = {label for sample in family.samples for label in sample.labels} - {"le"}
         assert (family.type, family.documentation, labels) == (row.kind.value, row.text, set(row.labels))
     others = {family.name for family in families} - set(ours)
