@@ -1,21 +1,26 @@
-"""`kubectl dra claims`: a row a claim, out of claims and pods alone. Pure; `main` reads and prints."""
+"""`kubectl dra claims`: a row a claim, out of claims and pods alone. `dra_operator.survey` makes the rows."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from rich.table import Table
+import click
 
-from dra_operator.words import listed
+from dra_operator.survey import ClaimRow, claim_rows
+from dra_operator.words import listed, numbered
+
+from .labels import read as read_labels
+from .seen import OF_CLAIMS, files_flag, look
+from .shown import Column, age, output_flag, show
+from .where import in_words, located, or_snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
+    from datetime import datetime
 
-    from dra_operator.model import NodeSelector, Pod, ResourceClaim
+    from dra_operator.cluster import Selector
 
-
-DIGITS: Final = "0123456789"
+    from .where import Where
 
 RUN: Final = 3
 """Devices from which on a run is shorter than its members."""
@@ -24,48 +29,49 @@ SHOWN: Final = 4
 """Pods that a cell of the table names; a claim may have 256. Arbitrary."""
 
 
-@dataclass(frozen=True, slots=True)
-class Holding:
-    """What one claim holds.
-
-    Attributes:
-        namespace, claim: its name.
-        state: `pending`, `allocated` (nobody has reserved it) or `in use`.
-        devices: `driver/pool/device`, in the order of its results.
-        node: where they are; `any` for devices of all nodes, `several` for a selector of more than one node, empty when
-            pending.
-        consumers: names of pods (or `resource/name` of other consumers) in `reservedFor`.
-        waiting: pods that name the claim and are not bound yet.
-    """
-
-    namespace: str
-    claim: str
-    state: str
-    devices: tuple[str, ...]
-    node: str
-    consumers: tuple[str, ...]
-    waiting: tuple[str, ...]
-
-    def to_object(self) -> dict[str, Any]:
-        """Its JSON form."""
-        return asdict(self)
+def _labels(_: click.Context, __: click.Parameter, text: str) -> Selector:
+    try:
+        return read_labels(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
 
 
-def holdings(claims: Iterable[ResourceClaim], pods: Iterable[Pod]) -> list[Holding]:
-    """A row for each claim, ordered by namespace and name."""
-    waiting = _waiting(pods)
-    return [_holding(claim, waiting.get(claim.key, ())) for claim in sorted(claims, key=lambda one: one.key)]
+@click.command("claims")
+@located
+@or_snapshot
+@files_flag
+@click.option(
+    "-l",
+    "--selector",
+    "labels",
+    default="",
+    metavar="LABELS",
+    callback=_labels,
+    help="Only claims with these labels, as kubectl has them: a=b,c!=d,e,!f,g in (h,i).",
+)
+@output_flag
+def claims_command(where: Where, named: tuple[str, ...], labels: Selector, output: str) -> None:
+    """List claims with their devices, node, consumers and the pods that wait for them."""
+    seen = look(where, OF_CLAIMS, named)
+    rows = [row for row in claim_rows(seen.cluster) if seen.namespace in {"", row.namespace}]
+    rows = [row for row in rows if labels.matches(row.labels)]
+    show(rows, columns(seen.now), output, _name, f"No claims found in {in_words(seen.namespace)}.")
 
 
-def table(rows: Sequence[Holding]) -> Table:
-    """The rows as kubectl prints them: no lines, upper-case headings; long lists folded, which the JSON form has whole."""
-    result = Table(box=None, padding=(0, 3, 0, 0), pad_edge=False, header_style="")
-    for heading in ("NAMESPACE", "CLAIM", "STATE", "DEVICES", "NODE", "CONSUMERS", "WAITING"):
-        result.add_column(heading, overflow="fold")
-    for row in rows:
-        lists = (fold_devices(row.devices), listed(row.consumers, SHOWN), listed(row.waiting, SHOWN))
-        result.add_row(row.namespace, row.claim, row.state, lists[0], row.node, lists[1], lists[2])
-    return result
+def columns(now: datetime) -> tuple[Column[ClaimRow], ...]:
+    """Of the table; long lists are cut or folded, which the JSON form has whole."""
+    return (
+        Column("NAMESPACE", lambda row: row.namespace),
+        Column("CLAIM", lambda row: row.name),
+        Column("STATE", lambda row: row.state),
+        Column("DEVICES", lambda row: fold_devices(row.devices)),
+        Column("NODE", lambda row: row.node),
+        Column("CONSUMERS", lambda row: listed(row.consumers, SHOWN)),
+        Column("WAITING", lambda row: listed(row.waiting, SHOWN)),
+        Column("AGE", lambda row: age(row.created, now)),
+        Column("CLASS", lambda row: ", ".join(row.classes), wide=True),
+        Column("DRIVER", lambda row: ", ".join(row.drivers), wide=True),
+    )
 
 
 def fold_devices(devices: Iterable[str]) -> str:
@@ -77,10 +83,14 @@ def fold_devices(devices: Iterable[str]) -> str:
     return ", ".join(f"{pool}/{','.join(_runs(names))}" for pool, names in by_pool.items())
 
 
+def _name(row: ClaimRow) -> str:
+    return f"resourceclaim.resource.k8s.io/{row.name}"
+
+
 def _runs(names: Iterable[str]) -> Iterator[str]:
     """The names in the order of their numbers, with runs of `RUN` or more folded."""
     runs: list[list[str]] = []
-    for name in sorted(names, key=_number):
+    for name in sorted(names, key=numbered):
         if runs and _next(runs[-1][-1]) == name:
             runs[-1].append(name)
         else:
@@ -89,56 +99,7 @@ def _runs(names: Iterable[str]) -> Iterator[str]:
         yield from run if len(run) < RUN else [f"{run[0]}…{run[-1]}"]
 
 
-def _number(name: str) -> tuple[str, int]:
-    stem = name.rstrip(DIGITS)
-    return stem, int(name[len(stem) :] or -1)
-
-
 def _next(name: str) -> str:
     """The name with the next number, as wide as this one; empty if it has none."""
-    stem, number = _number(name)
+    stem, number = numbered(name)
     return f"{stem}{str(number + 1).zfill(len(name) - len(stem))}" if number >= 0 else ""
-
-
-def _holding(claim: ResourceClaim, waiting: Sequence[str]) -> Holding:
-    allocation = claim.status.allocation
-    consumers = tuple(
-        consumer.name if consumer.resource == "pods" else f"{consumer.resource}/{consumer.name}"
-        for consumer in claim.status.reserved_for
-    )
-    held = allocation.devices.results if allocation else ()
-    return Holding(
-        claim.metadata.namespace,
-        claim.metadata.name,
-        "pending" if allocation is None else "in use" if consumers else "allocated",
-        tuple(str(result.device_id) for result in held),
-        _node(allocation.node_selector) if allocation else "",
-        consumers,
-        tuple(waiting),
-    )
-
-
-def _node(selector: NodeSelector | None) -> str:
-    """The one node of the canonical form (cp V-80), else a word."""
-    if selector is None:
-        return "any"
-    match selector.node_selector_terms:
-        case [term] if not term.match_expressions and len(term.match_fields) == 1:
-            return ", ".join(term.match_fields[0].values)
-        case _:
-            return "several"
-
-
-def _waiting(pods: Iterable[Pod]) -> dict[str, tuple[str, ...]]:
-    """Claim key → names of pods that want it and are not bound."""
-    found: dict[str, tuple[str, ...]] = {}
-    for pod in pods:
-        if pod.spec.node_name or pod.is_done:
-            continue
-        generated = {status.name: status.resource_claim_name for status in pod.status.resource_claim_statuses}
-        for entry in pod.spec.resource_claims:
-            name = entry.resource_claim_name or generated.get(entry.name)
-            if name:
-                key = f"{pod.metadata.namespace}/{name}"
-                found[key] = (*found.get(key, ()), pod.metadata.name)
-    return found

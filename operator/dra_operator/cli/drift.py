@@ -16,22 +16,23 @@ import yaml
 from rich.table import Table
 
 from dra_operator.cel import default_compiler
-from dra_operator.cluster import Cluster, Unreadable
+from dra_operator.cluster import Cluster
 from dra_operator.errors import ApiForbidden
 from dra_operator.explain.drift import Facts, Finding, findings
 from dra_operator.features import DEFAULT_1_37
 from dra_operator.kube.discovery import look
 from dra_operator.kube.kinds import KINDS
 from dra_operator.kube.listing import list_all, listed
-from dra_operator.model import PoolId, held_allocation
+from dra_operator.model import PoolId
 from dra_operator.placement import PlacementOptions, Placer, Release
 
+from .seen import unreadable
 from .yamls import Quoting
 
 if TYPE_CHECKING:
     from dra_operator.kube import Api
     from dra_operator.kube.kinds import Kind
-    from dra_operator.kube.listing import Listing, Rejected
+    from dra_operator.kube.listing import Listing
     from dra_operator.model import Pod
 
     from .snapshots import Snapshot
@@ -172,14 +173,7 @@ def _fill(view: View, kind: Kind, listing: Listing) -> None:
     view.cluster.replace(kind.name, listing.objects, listing.version)
     if kind.name == KINDS["ResourceClaim"].name:
         for rejected in listing.rejected:
-            view.cluster.hold_unreadable(unreadable(rejected))
-
-
-def unreadable(rejected: Rejected) -> Unreadable:
-    """A claim that cannot be decoded, as the model keeps it."""
-    meta = rejected.metadata
-    allocation = held_allocation(json.loads(rejected.raw))
-    return Unreadable(meta.key, meta.uid, None, str(rejected.error), allocation)
+            view.cluster.hold_unreadable(unreadable(json.loads(rejected.raw), rejected.error))
 
 
 def facts_of(view: View, now: datetime, *, replace: bool) -> Facts:

@@ -6,7 +6,6 @@ What speaks with clusters is imported by the commands that do: it is most of the
 from __future__ import annotations
 
 import io
-import json
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,13 +18,17 @@ from dra_operator.errors import ApiForbidden, DraError, InvalidInput
 from dra_operator.lint import Known, gates, report
 
 from . import lint
-from .claims import holdings, table
+from .claims import claims_command
+from .devices import devices_command
 from .files import in_repository, read
 from .gates import feature_gates
+from .pools import pools_command
+from .shown import WIDE
 from .snapshot import snapshot_command
 from .snapshots import load
 from .whatif import supposable, suppose
 from .where import Where, in_words, located, one_source, or_snapshot
+from .who import who_command
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping
@@ -34,7 +37,6 @@ if TYPE_CHECKING:
 
     from dra_operator.kube import Api
     from dra_operator.lint import Finding
-    from dra_operator.model import Pod, ResourceClaim
     from dra_operator.simulation import Report as SimulationReport
 
     from .drift import Report
@@ -46,9 +48,6 @@ OUTPUTS = ("table", "json", "yaml")
 
 NODE_SCORES = ("spread", "pack", "name")
 """Values of `placement.NodeScore`, the default first: commands that place nothing need not know placement."""
-
-WIDE = 10_000
-"""Columns of output that goes to no terminal: it must not be cut to a guessed width."""
 
 
 _recursive = click.option(
@@ -80,29 +79,8 @@ class DriftUnknown(click.ClickException):
     exit_code = 2
 
 
-main.add_command(snapshot_command)
-
-
-@main.command("claims")
-@located
-@or_snapshot
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
-def claims_command(where: Where, output: str) -> None:
-    """List claims with their devices, node and consumers."""
-    try:
-        looked_at, claims, pods = _claims_and_pods(where)
-    except ApiForbidden as error:
-        raise click.ClickException(f"{error}. {where.remedy}") from error
-    except DraError as error:
-        raise click.ClickException(str(error)) from error
-    rows = holdings(claims, pods)
-    if output == "json":
-        click.echo(json.dumps([row.to_object() for row in rows], indent=2))
-        return
-    if not rows:
-        click.echo(f"No claims found in {in_words(looked_at)}.", err=True)
-    else:
-        _print(table(rows))
+for command in (claims_command, devices_command, pools_command, snapshot_command, who_command):
+    main.add_command(command)
 
 
 @main.command("drift")
@@ -362,35 +340,6 @@ async def _examine(where: Where, *, replace: bool, apart: float) -> Report:
 
     async with await Api.connect(where.kubeconfig, where.context) as api:
         return await drift.examine(api, await _namespace(api, where), replace=replace, apart=apart)
-
-
-def _claims_and_pods(where: Where) -> tuple[str, list[ResourceClaim], list[Pod]]:
-    """The namespace (empty: all), and what is in it, of the snapshot or the cluster."""
-    if where.snapshot is None:
-        return _run(_read(where))
-    from dra_operator.model import Pod, ResourceClaim
-
-    snapshot = load(where.snapshot)
-    snapshot.check("ResourceClaim", "Pod")
-    namespace = snapshot.namespace(where.namespace)
-    return namespace, snapshot.values(ResourceClaim, namespace), snapshot.values(Pod, namespace)
-
-
-async def _read(where: Where) -> tuple[str, list[ResourceClaim], list[Pod]]:
-    """The namespace (empty: all), and what is in it."""
-    from dra_operator.kube import Api, Reader
-    from dra_operator.model import Pod, ResourceClaim
-
-    async with await Api.connect(where.kubeconfig, where.context) as api:
-        namespace = await _namespace(api, where)
-        reader = Reader(api)
-        claims = await reader.list("ResourceClaim", namespace)
-        pods = await reader.list("Pod", namespace)
-    return (
-        namespace,
-        [claim for claim in claims if isinstance(claim, ResourceClaim)],
-        [pod for pod in pods if isinstance(pod, Pod)],
-    )
 
 
 async def _namespace(api: Api, where: Where) -> str:

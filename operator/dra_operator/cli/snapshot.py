@@ -6,7 +6,6 @@ write to the cluster, and never writes what `keeping` does not keep.
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import json
 import sys
@@ -195,6 +194,8 @@ def snapshot_command(output: str, gates: tuple[str, ...], **options: str | None)
 
     Exit status: 0 taken; 3 taken, but without a kind that is needed to simulate; 1 not taken.
     """
+    import asyncio
+
     where = Where(options["namespace"], options["kubeconfig"], options["context"])
     try:
         with tempfile.TemporaryFile() as file:

@@ -50,7 +50,7 @@ from .resolution import (
     shared_with_group,
     template_keys,
 )
-from .selectors import NOTHING, AffinityTerm, PodFilter, Selector, selector_of, with_labels
+from .selectors import NOTHING, AffinityTerm, PodFilter, Requirement, Selector, selector_of, with_labels
 from .shelves import Shelf
 from .slices import RestrictedSlices, SliceIndex
 from .storage import volume_claim_keys, volume_claim_name
@@ -69,6 +69,7 @@ __all__ = [
     "NodeUsage",
     "PodClaim",
     "PodFilter",
+    "Requirement",
     "Resolution",
     "RestrictedSlices",
     "Selector",

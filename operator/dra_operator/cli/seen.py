@@ -1,0 +1,241 @@
+"""What a command sees of devices and claims: a cluster as far as its user may read it, a snapshot, or files. Reads only.
+
+Raw objects go straight into the model, page by page. What could not be read is told, with what that means for what is shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+import msgspec
+
+from dra_operator.cluster import Cluster, Unreadable
+from dra_operator.errors import ApiForbidden, DraError, InvalidObject
+from dra_operator.features import DEFAULT_1_37, Features
+from dra_operator.lint import gates
+from dra_operator.model import KINDS, from_json, held_allocation
+
+from .snapshots import load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from dra_operator.kube import Api
+    from dra_operator.kube.kinds import Kind
+    from dra_operator.model import Value
+
+    from .where import Where
+
+CLAIM: Final = "ResourceClaim"
+OF_CLAIMS: Final = (CLAIM, "Pod")
+OF_DEVICES: Final = ("ResourceSlice", CLAIM, "DeviceTaintRule")
+OF_ALL: Final = (*OF_DEVICES, "Pod")
+"""Kinds by what is to be shown, the one without which there is nothing to show first."""
+
+MEANS: Final = {
+    "ResourceSlice": "devices are not shown",
+    CLAIM: "nobody knows who holds devices, and all look free",
+    "DeviceTaintRule": "taints of DeviceTaintRules are not shown",
+    "Pod": "pods that wait are not shown",
+}
+"""Kind → what it means that it could not be read."""
+
+files_flag = click.option(
+    "-f",
+    "--filename",
+    "named",
+    multiple=True,
+    metavar="FILE",
+    help="Look at manifests instead of a cluster: a file or folder; - for stdin. As often as you like.",
+)
+
+
+@dataclass(slots=True)
+class Seen:
+    """What could be read.
+
+    Attributes:
+        cluster: the model of it.
+        namespace: whose claims are in it; empty for all.
+        features: Kubernetes' switches, as far as they are known.
+        now: by which ages are told; for a snapshot when it was taken.
+        notes: what could not be read, a sentence each.
+    """
+
+    cluster: Cluster
+    namespace: str = ""
+    features: Features = DEFAULT_1_37
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+    notes: list[str] = field(default_factory=list)
+
+    def miss(self, kind: str, why: str) -> None:
+        """Note that a kind could not be read."""
+        self.notes.append(f"Not read: {kind}, so {MEANS[kind]}: {why}")
+
+    def tell(self) -> None:
+        """Say on stderr what could not be read."""
+        for note in self.notes:
+            click.echo(f"{note.rstrip('.')}.", err=True)
+
+
+def look(where: Where, kinds: Sequence[str], named: Sequence[str] = ()) -> Seen:
+    """Read what a command shows, and say what could not be read.
+
+    Args:
+        where: cluster or snapshot.
+        kinds: what is to be shown: `OF_CLAIMS`, which belong to the namespace of the context unless told otherwise, or another, for which all namespaces count.
+        named: files and folders instead of both.
+
+    Raises:
+        click.ClickException: what matters most cannot be read; names the remedy.
+    """
+    try:
+        seen = _look(where, kinds, named)
+    except ApiForbidden as error:
+        raise click.ClickException(f"{error}. {_remedy(where, kinds)}") from error
+    except DraError as error:
+        raise click.ClickException(str(error)) from error
+    seen.tell()
+    return seen
+
+
+def _look(where: Where, kinds: Sequence[str], named: Sequence[str]) -> Seen:
+    if named:
+        return _given(where, named)
+    if where.snapshot is not None:
+        return _stored(where.snapshot, where.namespace, kinds)
+    import asyncio
+
+    return asyncio.run(_live(where, kinds))
+
+
+def _remedy(where: Where, kinds: Sequence[str]) -> str:
+    if kinds[0] == CLAIM:
+        return where.remedy
+    return "Ask for the right to list resourceslices.resource.k8s.io, or look at your own claims: kubectl dra claims"
+
+
+# --- files
+
+
+def _given(where: Where, named: Sequence[str]) -> Seen:
+    from dra_operator.lint import report
+
+    from .files import read
+    from .simulate import begin
+
+    if where.snapshot is not None:
+        raise click.UsageError("--from names a snapshot, and --filename files: name one of them")
+    found = begin(where.namespace or "default", ())
+    found.add(read(named, recursive=True))
+    if found.findings:
+        click.echo(report.text(found.findings).plain, err=True)
+    return Seen(found.given.cluster(), where.namespace or "", found.given.features)
+
+
+# --- snapshots
+
+
+def _stored(name: str, namespace: str | None, kinds: Sequence[str]) -> Seen:
+    snapshot = load(name)
+    snapshot.check(kinds[0])
+    facts = snapshot.facts
+    seen = Seen(
+        Cluster(),
+        snapshot.namespace(namespace) if kinds[0] == CLAIM else namespace or "",
+        gates.features(gates.read(facts.feature_gates.named)),
+        datetime.fromisoformat(facts.taken_at),
+    )
+    unread = {one.kind: one.message for one in facts.not_read}
+    for kind in kinds:
+        if kind in unread:
+            seen.miss(kind, unread[kind])
+        else:
+            _fill(seen.cluster, kind, snapshot.texts(kind, seen.namespace))
+    return seen
+
+
+def _fill(cluster: Cluster, kind: str, texts: Iterable[msgspec.Raw]) -> None:
+    values: list[Value] = []
+    held: list[Unreadable] = []
+    for text in texts:
+        try:
+            values.append(from_json(KINDS[kind], bytes(text)))
+        except InvalidObject as error:
+            if kind == CLAIM:
+                held.append(unreadable(msgspec.json.decode(text), error))
+    cluster.replace(kind, values)
+    for one in held:
+        cluster.hold_unreadable(one)
+
+
+def unreadable(raw: dict[str, Any], error: InvalidObject) -> Unreadable:
+    """A claim that cannot be decoded, as the model keeps it."""
+    metadata = raw.get("metadata") or {}
+    key = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
+    return Unreadable(key, str(metadata.get("uid", "")), None, str(error), held_allocation(raw))
+
+
+# --- clusters
+
+
+async def _live(where: Where, kinds: Sequence[str]) -> Seen:
+    from dra_operator.kube import Api
+
+    async with await Api.connect(where.kubeconfig, where.context) as api:
+        return await read(api, where, kinds)
+
+
+async def read(api: Api, where: Where, kinds: Sequence[str]) -> Seen:
+    """Read a cluster. Whoever may not list the claims of all namespaces sees those of his own.
+
+    Raises:
+        ApiForbidden: the kind that matters most may not be listed.
+        ApiError: the server cannot be asked.
+    """
+    from dra_operator.kube.discovery import look as served_by
+
+    own = (await api.credentials.current()).namespace
+    named = where.namespace
+    seen = Seen(Cluster(), (own if named is None else named) if kinds[0] == CLAIM else named or "")
+    served = (await served_by(api)).kinds
+    for kind in kinds:
+        if kind not in served:
+            continue
+        try:
+            await _take(api, served[kind], seen)
+        except ApiForbidden as error:
+            if kind == kinds[0]:
+                raise
+            if kind == CLAIM and named is None:
+                await _take_own(api, served[kind], own, seen, error)
+            else:
+                seen.miss(kind, str(error))
+    if kinds[0] != CLAIM and seen.namespace:
+        seen.notes.append(
+            f"Only claims of namespace {seen.namespace} count: devices that others hold look free"
+        )
+    return seen
+
+
+async def _take(api: Api, kind: Kind, seen: Seen) -> None:
+    from dra_operator.kube.listing import list_all
+
+    listing = await list_all(api, kind, namespace=seen.namespace)
+    seen.cluster.replace(kind.name, listing.objects, listing.version)
+    if kind.name == CLAIM:
+        for one in listing.rejected:
+            seen.cluster.hold_unreadable(unreadable(msgspec.json.decode(one.raw), one.error))
+
+
+async def _take_own(api: Api, kind: Kind, own: str, seen: Seen, refused: ApiForbidden) -> None:
+    """The claims of the own namespace, in the place of all."""
+    seen.namespace = own
+    try:
+        await _take(api, kind, seen)
+    except ApiForbidden:
+        seen.namespace = ""
+        seen.miss(CLAIM, str(refused))
