@@ -201,26 +201,27 @@ class AllocationController:
 
     async def _look_in_portions(self, pod_key: str) -> None:
         """A pass whose decision may take several turns of the loop: what was found out is kept, and the next portion goes on from there."""
+        number = self._turns.number()
         for portion in count():
             try:
-                await self._look(pod_key, is_first=not portion)
+                await self._look(pod_key, number, is_first=not portion)
             except WorkLimitReached:
                 if portion >= MAX_PORTIONS or self._bills.get(pod_key, 0) >= DEFAULT_SELECTOR_WORK:
                     raise
-                await self._elsewhere(pod_key)
+                await self._elsewhere(pod_key, number)
             else:
                 return
 
-    async def _elsewhere(self, pod_key: str) -> None:
+    async def _elsewhere(self, pod_key: str, number: int = -1) -> None:
         """Let others have the loop; what takes long is done in a thread meanwhile."""
         errands = self._placer.errands()
-        if not errands:
-            await asyncio.sleep(0)
-            return
         began = self._parts.clock.monotonic()
         # As much as is owed by nobody is decided in the order of ranks (`debts.FREE`), be it in a thread.
         is_usual = self._bills.get(pod_key, 0) <= FREE
-        with self._turns.held(self._rank(pod_key)) if is_usual else nullcontext():
+        with self._turns.held(self._rank(pod_key), number) if is_usual else nullcontext():
+            if not errands:
+                await asyncio.sleep(0)
+                return
             units = await one_by_one(errands)
         self._bill(pod_key, units, self._parts.clock.monotonic() - began)
 
@@ -229,11 +230,11 @@ class AllocationController:
         self._bills[pod_key] = before + units
         self._debts.charge(pod_key.partition("/")[0], units, seconds, before)
 
-    async def _look(self, pod_key: str, *, is_first: bool = True) -> None:
+    async def _look(self, pod_key: str, number: int, *, is_first: bool) -> None:
         note(pod=pod_key)
         if await self._committer.settle(pod_key):
             self.wake()
-        await self._turns.mine(self._rank(pod_key))
+        await self._turns.mine(self._rank(pod_key), number)
         pod = self._cluster.pods.get(pod_key)
         if pod is None:
             self.waiting.drop(pod_key)
@@ -258,8 +259,9 @@ class AllocationController:
             self._parts.clock.call_later(again, lambda: self.queue.add(pod_key))
         logger.debug("the answer for the pod is %s", type(answer).__name__.lower())
         if isinstance(answer, Allocate) and self._placer.work - before > ENOUGH:
-            await asyncio.sleep(0)  # where the devices are is for another turn of the loop
-            await self._look(pod_key, is_first=False)
+            with self._turns.held(self._rank(pod_key), number):
+                await asyncio.sleep(0)  # where the devices are is for another turn of the loop
+            await self._look(pod_key, number, is_first=False)
         else:
             await self._act(pod, answer)
 

@@ -3,20 +3,24 @@
 Workers yield between passes, but all of them have their passes in one turn of the loop, and only between two turns does it hear from the
 network: answers, feeds, the Lease. So who has a decision to take waits while others have taken enough in this turn.
 
-A decision may need a thread to be got on with; those that rank behind it wait for that a while, or devices would go past who is first. Used by `allocation`.
+Who waits is let in by rank, and among equals as they came, so that what is decided hangs on the pods and not on what the loop happens to wake first. A decision
+that takes several turns keeps its place; while a thread works for it, those behind it wait for that a while, or devices would go past who is first. Used by `allocation`.
 """
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from itertools import count
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
 
     from .clock import Clock
     from .lineup import Rank
+
+_Place: TypeAlias = "tuple[Rank, int]"
 
 ENOUGH: Final = 10_000
 """Units of work after which nothing else begins in the same turn of the loop, be it another decision or the next part of one: some 3 ms."""
@@ -49,30 +53,42 @@ class Turns:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._work = 0
-        self._held: dict[asyncio.Event, Rank] = {}
+        self._held: dict[asyncio.Event, _Place] = {}
+        self._line: set[_Place] = set()
+        self._numbers = count()
 
-    async def mine(self, rank: Rank = ()) -> None:
+    def number(self) -> int:
+        """A number by which a decision keeps its place among equals, over several turns; later ones are larger."""
+        return next(self._numbers)
+
+    async def mine(self, rank: Rank = (), number: int | None = None) -> None:
         """Wait until a decision may begin; the model may have changed meanwhile.
 
         Args:
-            rank: whoever has a smaller one, or the same and came before, goes first.
+            rank: whoever has a smaller one, or the same and a smaller number, goes first.
+            number: of a decision that goes on; None for one that begins.
         """
-        while True:
-            if self.is_over:
-                await asyncio.sleep(0)
-            elif before := self._before(rank):
-                await before.wait()
-            else:
-                return
+        place = rank, self.number() if number is None else number
+        self._line.add(place)
+        try:
+            while True:
+                if not self.is_over and (before := self._before(place)):
+                    await before.wait()
+                elif self.is_over or min(self._line) < place:
+                    await asyncio.sleep(0)
+                else:
+                    return
+        finally:
+            self._line.discard(place)
 
-    def _before(self, rank: Rank) -> asyncio.Event | None:
-        return next((end for end, other in self._held.items() if other <= rank), None)
+    def _before(self, place: _Place) -> asyncio.Event | None:
+        return next((end for end, other in self._held.items() if other <= place), None)
 
     @contextmanager
-    def held(self, rank: Rank) -> Generator[None]:
-        """While a thread works for a decision: nobody behind it decides, for a while."""
+    def held(self, rank: Rank, number: int = -1) -> Generator[None]:
+        """While a decision goes on elsewhere, as in a thread: nobody behind it decides, for a while."""
         end = asyncio.Event()
-        self._held[end] = rank
+        self._held[end] = rank, number
 
         def over() -> None:
             self._held.pop(end, None)

@@ -91,10 +91,11 @@ async def test_who_ranks_behind_a_decision_that_a_thread_works_for_waits_for_it(
     thread = asyncio.Event()
 
     async def first() -> None:
-        await turns.mine((0, 5))
-        with turns.held((0, 5)):
+        number = turns.number()
+        await turns.mine((0, 5), number)
+        with turns.held((0, 5), number):
             await thread.wait()
-        await turns.mine((0, 5))
+        await turns.mine((0, 5), number)
         log.append("first")
 
     async def other(name: str, rank: tuple[int, int]) -> None:
@@ -105,6 +106,42 @@ async def test_who_ranks_behind_a_decision_that_a_thread_works_for_waits_for_it(
 
     await asyncio.gather(first(), other("equal", (0, 5)), other("behind", (0, 6)), other("before", (0, 4)))
     assert log == ["before", "first", "equal", "behind"]
+
+
+async def test_who_waits_for_a_turn_goes_by_rank_and_among_equals_as_they_came_whoever_wakes_first() -> None:
+    turns, log = Turns(HandClock()), []
+    numbers = {name: turns.number() for name in ("first", "second", "third")}
+
+    async def decide(name: str, rank: tuple[int, ...] = (1,), *, passes: int = 0) -> None:
+        for _ in range(passes):
+            await asyncio.sleep(0)
+        await turns.mine(rank, numbers.get(name))
+        turns.took(ENOUGH + 1)
+        log.append(name)
+
+    async def several() -> None:
+        """A decision of two turns: it keeps its place."""
+        await turns.mine((1,), numbers["first"])
+        turns.took(ENOUGH + 1)
+        with turns.held((1,), numbers["first"]):
+            await asyncio.sleep(0)
+        await decide("first")
+
+    await asyncio.gather(
+        several(), decide("third"), decide("second", passes=1), decide("urgent", (0,), passes=1)
+    )
+    assert log == ["urgent", "first", "second", "third"]
+
+
+async def test_who_gives_up_waiting_for_a_turn_keeps_nobody() -> None:
+    turns = Turns(HandClock())
+    turns.took(ENOUGH + 1)
+    first = asyncio.create_task(turns.mine((0,)))
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.wait([first])
+
+    await asyncio.wait_for(turns.mine((1,)), 1)
 
 
 async def test_nobody_waits_long_for_a_thread() -> None:
