@@ -175,7 +175,11 @@ def test_each_question_has_its_answer(tmp_path: Path) -> None:
 
 def test_a_problem_on_which_upstreams_program_hangs_is_named(tmp_path: Path) -> None:
     upstream = Upstream(program(tmp_path), patience=0.2)
-    problems = [{"id": "one", "timeoutMs": 60_000}, {"id": "hangs", "note": "this"}, {"id": "three"}]
+    problems: list[dict[str, Any]] = [
+        {"id": "one", "timeoutMs": 60_000},
+        {"id": "hangs", "note": "this"},
+        {"id": "three"},
+    ]
 
     with pytest.raises(NoAnswerError, match=r"within 0\.3 s: hangs\n.*\"this\""):
         upstream.solve(problems, timeout=0.1)
