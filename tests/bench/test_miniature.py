@@ -1,4 +1,7 @@
-"""The benches themselves work (`tests.bench`, `tests.bench.selectors`, `tests.bench.allocations`, `tests.bench.start_up`): miniature runs with all their processes, and what they say when a run fails."""
+"""The benches themselves work (`tests.bench`, `tests.bench.selectors`, `tests.bench.allocations`, `tests.bench.start_up`): miniature runs with all their processes, and what they say when a run fails.
+
+`tests.bench.reporting` is tried in `test_reporting`.
+"""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ INTRODUCTION = """
 # Features
 
 What of Dynamic Resource Allocation the allocator knows, each feature behind Kubernetes' own gate. The operator reads `resource.k8s.io/v1`: a server that has a feature off
-keeps its fields off the objects, so nothing asks for it; what is on is served without a setting. The number of cases is that of the project's own conformance cases
+keeps its fields off the objects, so nothing asks for it; what 1.37 has on by default is on here, and the others are named in the setting `featureGates`, as kube-scheduler has them. The number of cases is that of the project's own conformance cases
 (`tests/conformance/cases/`) that need the gate, pass, and so show the feature at work; `make conformance` runs them.
 """
 

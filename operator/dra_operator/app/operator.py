@@ -41,7 +41,6 @@ from dra_operator.controllers.turns import PATIENCE, PORTION
 from dra_operator.controllers.twins import TwinController
 from dra_operator.controllers.worker import Loop
 from dra_operator.controllers.workqueue import WorkQueue
-from dra_operator.features import DEFAULT_1_37
 from dra_operator.handlers import add_gate, build_registry, build_settings, run_kopf
 from dra_operator.kube.api import Api
 from dra_operator.kube.discovery import Served, discover
@@ -50,6 +49,7 @@ from dra_operator.kube.feeds import StreamFeed
 from dra_operator.kube.reader import Reader
 from dra_operator.kube.sync import SyncGuard
 from dra_operator.kube.writer import Writer
+from dra_operator.lint import gates
 from dra_operator.metrics import ADMISSIONS, API_DURATION, LOOP_DELAY, WRITES, DeviceMap, Inventory, Metrics
 from dra_operator.placement import PlacementOptions, Placer
 from dra_operator.settings import Mode, ReplaceRefused, Settings
@@ -184,7 +184,8 @@ class Operator:
         self.settings = settings
         self.served = served
         self.metrics = Metrics()
-        self.cluster = Cluster(DEFAULT_1_37)
+        self.features = gates.features(gates.read((settings.feature_gates or "",)))
+        self.cluster = Cluster(self.features)
         self.supervisor = Supervisor()
         self.ready = asyncio.Event()
         self._api = api
@@ -234,7 +235,7 @@ class Operator:
 
     def _vitals(self) -> Vitals:
         inventory = Inventory(
-            self.cluster, DEFAULT_1_37, everything_is_ours=self.settings.mode is Mode.REPLACE
+            self.cluster, self.features, everything_is_ours=self.settings.mode is Mode.REPLACE
         )
         self.cluster.on_change(inventory.changed)
         device_map = DeviceMap() if self.settings.metrics_of_claims else None
@@ -373,7 +374,7 @@ class Operator:
 
     def _parts(self) -> Parts:
         access = Access(Reader(self._api, self._writer.brake), self._writer, self._echoes)
-        return Parts(self.cluster, access, self._recorder, self.metrics, self._clock, DEFAULT_1_37)
+        return Parts(self.cluster, access, self._recorder, self.metrics, self._clock, self.features)
 
     def _wrote(self, verb: str, resource: str, code: str) -> None:
         self.metrics.count(WRITES, verb, resource, code)

@@ -41,8 +41,8 @@ _STEPS: Final = {
     Cause.LIMIT: "make the claim easier: fewer devices, narrower selectors, fewer constraints",
     Cause.COMBINATION: "loosen the constraints or selectors of the claim, or add devices that go together",
     Cause.DEVICES: "ask for fewer devices in one pod, or add nodes with more",
-    Cause.FEATURE: "use devices that are published without that feature, or have an admin take their pool out of the "
-    "AllocationPolicy, which leaves the pod to kube-scheduler",
+    Cause.FEATURE: "use devices that are published without that feature; or have an admin name its gate in the operator's featureGates, if the "
+    "cluster has it on, or take their pool out of the AllocationPolicy, which leaves the pod to kube-scheduler",
     Cause.BUDGET: "raise spec.resources of the pod, or leave it out: the devices' part counts, too",
     Cause.UNREFERENCED: "name the claim in resources.claims of the container that uses it",
     Cause.CLAIM: "delete the claim that is allocated elsewhere, or let the pod use devices of the same node",

@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from dra_operator.errors import InvalidSettings
+from dra_operator.lint import gates
 
 from . import file
 from .table import BY_NAME, PREFIX, TABLE, Group, Setting, plain
@@ -179,7 +180,15 @@ def build(places: Mapping[str, str] | None = None, **given: Any) -> Settings:
         values.setdefault("generate_claims", GenerateClaims.ALWAYS)
     settings = Settings(**values)
     _check_together(settings, names)
+    _check_gates(settings, names)
     return settings
+
+
+def _check_gates(settings: Settings, names: Mapping[str, str]) -> None:
+    try:
+        gates.read((settings.feature_gates or "",))
+    except ValueError as error:
+        raise InvalidSettings(names["feature_gates"], str(error)) from error
 
 
 def _check_together(settings: Settings, names: Mapping[str, str]) -> None:

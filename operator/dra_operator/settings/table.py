@@ -198,6 +198,14 @@ TABLE: Final = (
         "Set it to pack to keep whole nodes free, for claims that need many devices of one node or for scaling down.",
     ),
     Setting(
+        "feature_gates",
+        Group.DUTIES,
+        Text,
+        "Kubernetes' feature gates of DRA that differ from the defaults of 1.37, as kube-scheduler takes them: DRAListTypeAttributes=true,DRADeviceTaints=false.",
+        "Set it to what kube-apiserver and kube-scheduler have: they cannot be asked. docs/features.md lists the gates.",
+        unset="the defaults of Kubernetes 1.37",
+    ),
+    Setting(
         "leader_elect",
         Group.ELECTION,
         bool,

@@ -40,6 +40,7 @@ class Settings:
     generate_claims: GenerateClaims = GenerateClaims.NEVER
     replace_refused: ReplaceRefused = ReplaceRefused.NEVER
     node_score: NodeScore = NodeScore.SPREAD
+    feature_gates: str | None = None
     leader_elect: bool = True
     lease_namespace: str | None = None
     lease_seconds: float = 15.0
