@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 HERE = Path(__file__).resolve().parent.parent
 KUBERNETES_VERSION = "1.37.2"  # as in controlplane/go.mod; a test compares the two
@@ -163,12 +163,7 @@ def ensure_binaries(report: Callable[[str], None] | None = None, cache: Path | N
     Raises:
         BuildError: No usable Go, or the Go build failed.
     """
-    say = report or _to_stderr
-    folder = cache or cache_folder()
-    folder.mkdir(parents=True, exist_ok=True)
-    go = find_go(max(_required_go(CONTROLPLANE), _required_go(KWOK)))
-    with _one_builder(folder, say):
-        return Binaries(*(_ensure(module, go, folder, say) for module in (CONTROLPLANE, KWOK)))
+    return Binaries(*_ensure((CONTROLPLANE, KWOK), report, cache))
 
 
 def ensure_prometheus(
@@ -179,12 +174,7 @@ def ensure_prometheus(
     Raises:
         BuildError: No usable Go, or the Go build failed.
     """
-    say = report or _to_stderr
-    folder = cache or cache_folder()
-    folder.mkdir(parents=True, exist_ok=True)
-    go = find_go(_required_go(PROMETHEUS))
-    with _one_builder(folder, say):
-        return PrometheusBinaries(*(_ensure(module, go, folder, say) for module in (PROMETHEUS, PROMTOOL)))
+    return PrometheusBinaries(*_ensure((PROMETHEUS, PROMTOOL), report, cache))
 
 
 def ensure_oracle(report: Callable[[str], None] | None = None, cache: Path | None = None) -> Path:
@@ -193,12 +183,8 @@ def ensure_oracle(report: Callable[[str], None] | None = None, cache: Path | Non
     Raises:
         BuildError: No usable Go, or the Go build failed.
     """
-    say = report or _to_stderr
-    folder = cache or cache_folder()
-    folder.mkdir(parents=True, exist_ok=True)
-    go = find_go(_required_go(ORACLE))
-    with _one_builder(folder, say):
-        return _ensure(ORACLE, go, folder, say)
+    (binary,) = _ensure((ORACLE,), report, cache)
+    return binary
 
 
 def built_oracle() -> Path | None:
@@ -215,11 +201,21 @@ def _to_stderr(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def _ensure(module: GoModule, go: GoTool, folder: Path, say: Callable[[str], None]) -> Path:
-    binary = folder / f"{module.name}-{cache_key(module, go)}"
-    if not binary.exists():
-        _build(module, go, binary, say)
-    return binary
+def _ensure(
+    modules: Sequence[GoModule], report: Callable[[str], None] | None, cache: Path | None
+) -> list[Path]:
+    """What is there already is not waited for, whatever another process builds meanwhile."""
+    say = report or _to_stderr
+    folder = cache or cache_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    go = find_go(max(map(_required_go, modules)))
+    binaries = {module: folder / f"{module.name}-{cache_key(module, go)}" for module in modules}
+    for module, binary in binaries.items():
+        if not binary.exists():
+            with _one_builder(folder, say):
+                if not binary.exists():
+                    _build(module, go, binary, say)
+    return list(binaries.values())
 
 
 def go_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:

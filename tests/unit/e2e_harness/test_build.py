@@ -5,6 +5,7 @@ A shell script plays the Go tool chain.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 from pathlib import Path
@@ -149,3 +150,15 @@ def test_go_keeps_what_it_keeps_in_the_cache_folder_and_reads_the_users_settings
 def test_kubectl_keeps_its_cache_out_of_the_home() -> None:
     """Set for the whole session, in tests/conftest.py."""
     assert not Path(os.environ["KUBECACHEDIR"]).is_relative_to(Path.home() / ".kube")
+
+
+def test_what_is_built_is_had_while_another_process_builds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_first(monkeypatch, fake_go(tmp_path / "go", "go1.99.0"))
+    cache, said = tmp_path / "cache", list[str]()
+    first = build.ensure_oracle(said.append, cache)
+    with (cache / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert build.ensure_oracle(said.append, cache) == first
+    assert not [words for words in said if "waiting" in words]
