@@ -14,6 +14,7 @@ from tests.oracle.found import Found
 from tests.properties.problems import problem
 
 from .differences import Difference, compare, is_late
+from .faults import fault_of
 from .ours import MAX_STEPS, Ours
 from .proofs import AS_UPSTREAM, broken_rules, has_solution, is_by_the_rules
 
@@ -50,7 +51,7 @@ def judge(upstream: Upstream, problems: Sequence[Json]) -> Found[Difference]:
     """Put problems to both, and compare.
 
     Counted besides: problems, outcomes by `outcome NAME`, topics by `topic NAME`, steps of both searches, what is not built by `not built GATES`, problems
-    that were also solved by trying everything by `tried`, and by `gave up` those on which upstream gave up, where nothing shows that we are right.
+    that were also solved by trying everything by `tried`, differences behind which is a fault of upstream by `fault NAME`, and by `gave up` those on which upstream gave up, where nothing shows that we are right.
     """
     theirs, ours, pruned = answers(upstream, problems)
     found: Found[Difference] = Found()
@@ -66,7 +67,11 @@ def judge(upstream: Upstream, problems: Sequence[Json]) -> Found[Difference]:
         )
         if difference is None and (their["outcome"] == "timeout" or number % TRIED == 0):
             difference = _tried(found.counts, asked, their, our, compiler)
-        if difference is not None:
+        if difference is None:
+            continue
+        if fault := fault_of(asked):
+            found.counts[f"fault {fault}"] += 1
+        else:
             found.note(difference)
     return found
 

@@ -101,6 +101,8 @@ def _tally(counts: Counter[str], seconds: float) -> Iterator[str]:
     yield "upstream: " + ", ".join(f"{number} {name}" for name, number in named("outcome "))
     for name, number in named("not built "):
         yield f"{number:8} hang on what is not built: {name}"
+    for name, number in named("fault "):
+        yield f"{number:8} known and left: {name}"
     for name, number in named("signature "):
         yield f"{number:8} {name}"
     for kind, words in KINDS.items():

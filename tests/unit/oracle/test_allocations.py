@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_operator.cel import default_compiler
+from dra_operator.testing import builders as make
 from tests.oracle.allocations.batches import judge
 from tests.oracle.allocations.differences import KINDS, Difference, compare, devices
+from tests.oracle.allocations.faults import MIXED
 from tests.oracle.allocations.ours import Ours
 from tests.oracle.allocations.proofs import broken_rules, has_solution, is_by_the_rules
 from tests.oracle.allocations.smaller import smallest
@@ -138,6 +140,47 @@ def test_what_upstream_says_is_tried_as_well_and_a_wrong_answer_noted(tmp_path: 
 
     assert kinds == ["gives"]
     assert has_solution(SIMPLE, COMPILER) is True
+
+
+def partition(name: str, *groups: str) -> Json:
+    return {"name": name, "consumesCounters": [{"counterSet": "card", "compatibilityGroups": list(groups)}]}
+
+
+def shared_card(*held: str, nodes: int = 2, on: bool = True) -> Json:
+    """A card of which partitions with and without groups are there, on some nodes."""
+    one = make.resource_slice("one", "d", [partition("with", "ga"), partition("with-too", "ga")], node="n0")
+    other = make.resource_slice("other", "d", [partition("without")], node="n0")
+    sets = make.resource_slice("sets", "d", [], node="n0", sharedCounters=[{"name": "card", "counters": {}}])
+    for slice_ in (one, other, sets):
+        slice_["spec"]["pool"] = {"name": "p", "generation": 1, "resourceSliceCount": 3}
+    taken = [{"driver": "d", "pool": "p", "device": name} for name in held]
+    return {
+        **SIMPLE,
+        "features": {**SIMPLE["features"], "CompatibilityGroups": on, "PartitionableDevices": True},
+        "nodes": [make.node(f"n{number}") for number in range(nodes)],
+        "slices": [one, other, sets],
+        "allocated": {"devices": taken, "sharedDeviceIDs": [], "aggregatedCapacity": []},
+    }
+
+
+@pytest.mark.parametrize(
+    ("asked", "known"),
+    [
+        (shared_card("with", "without"), True),
+        (shared_card("with", "with-too"), False),
+        (shared_card("without"), False),
+        (shared_card("with", "without", nodes=1), False),
+        (shared_card("with", "without", on=False), False),
+    ],
+)
+def test_a_difference_behind_which_is_a_known_fault_is_counted_apart(
+    tmp_path: Path, asked: Json, *, known: bool
+) -> None:
+    """Devices that do not go together are allocated, and upstream keeps what the first node saw of them (alloc M-4)."""
+    found = judge(Pretending(tmp_path, lambda _: given("of another card")), [asked])
+
+    assert found.counts[f"fault {MIXED}"] == known
+    assert len(found.differences) == (not known)
 
 
 def test_an_allocation_that_breaks_a_rule_is_told_with_the_rule() -> None:
