@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dra_operator.errors import CelError
-from dra_operator.survey import STATES, survey
+from dra_operator.survey import STATES
 from dra_operator.words import akin, listed
 
 from .seen import OF_DEVICES, files_flag, look
@@ -93,7 +93,7 @@ def devices_command(
     """
     seen = look(where, OF_DEVICES, named)
     wanted = Wanted(flags["driver"], flags["pool"], flags["node"], tuple(flags["states"]))
-    rows = [row for row in survey(seen.cluster, seen.features).devices if wanted.admits(row)]
+    rows = [row for row in seen.survey().devices if wanted.admits(row)]
     if selector is not None:
         rows = _selected(seen, rows, selector)
     columns = [name.strip() for text in names for name in text.split(",") if name.strip()]

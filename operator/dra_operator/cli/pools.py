@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dra_operator.survey import survey
-
 from .seen import OF_DEVICES, files_flag, look
 from .shown import Column, output_flag, show
 from .where import located, or_snapshot
@@ -33,11 +31,7 @@ def pools_command(
     Pools belong to no namespace: the claims of all of them count. Who may not read them all sees what those of one namespace hold, and is told.
     """
     seen = look(where, OF_DEVICES, named)
-    rows = [
-        row
-        for row in survey(seen.cluster, seen.features).pools
-        if driver in {None, row.driver} and node in {None, row.node}
-    ]
+    rows = [row for row in seen.pools() if driver in {None, row.driver} and node in {None, row.node}]
     show(rows, COLUMNS, output, lambda row: f"{row.driver}/{row.pool}", "No pools found.")
 
 

@@ -5,6 +5,8 @@ Raw objects go straight into the model, page by page. What could not be read is 
 
 from __future__ import annotations
 
+import gc
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -12,20 +14,23 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 import msgspec
 
-from dra_operator.cluster import Cluster, Unreadable
+from dra_operator.cluster import Unreadable
 from dra_operator.errors import ApiForbidden, DraError, InvalidObject
 from dra_operator.features import DEFAULT_1_37, Features
 from dra_operator.lint import gates
 from dra_operator.model import KINDS, from_json, held_allocation
+from dra_operator.survey import pool_rows, survey
 
 from .snapshots import load
+from .stock import Stock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from dra_operator.kube import Api
     from dra_operator.kube.kinds import Kind
     from dra_operator.model import Value
+    from dra_operator.survey import Known, PoolRow, Survey
 
     from .where import Where
 
@@ -53,19 +58,31 @@ files_flag = click.option(
 )
 
 
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Nobody looks for cycles of objects meanwhile: of 40,000 devices, which make none, that takes longer than reading them."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
 @dataclass(slots=True)
 class Seen:
     """What could be read.
 
     Attributes:
-        cluster: the model of it.
+        cluster: devices and claims.
         namespace: whose claims are in it; empty for all.
         features: Kubernetes' switches, as far as they are known.
         now: by which ages are told; for a snapshot when it was taken.
         notes: what could not be read, a sentence each.
     """
 
-    cluster: Cluster
+    cluster: Known
     namespace: str = ""
     features: Features = DEFAULT_1_37
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -75,12 +92,23 @@ class Seen:
         """Note that a kind could not be read."""
         self.notes.append(f"Not read: {kind}, so {MEANS[kind]}: {why}")
 
+    @uncollected()
+    def survey(self) -> Survey:
+        """What there is, and who holds it."""
+        return survey(self.cluster, self.features)
+
+    @uncollected()
+    def pools(self) -> tuple[PoolRow, ...]:
+        """Of that only the pools, for less."""
+        return pool_rows(self.cluster, self.features)
+
     def tell(self) -> None:
         """Say on stderr what could not be read."""
         for note in self.notes:
             click.echo(f"{note.rstrip('.')}.", err=True)
 
 
+@uncollected()
 def look(where: Where, kinds: Sequence[str], named: Sequence[str] = ()) -> Seen:
     """Read what a command shows, and say what could not be read.
 
@@ -143,8 +171,9 @@ def _stored(name: str, namespace: str | None, kinds: Sequence[str]) -> Seen:
     snapshot = load(name)
     snapshot.check(kinds[0])
     facts = snapshot.facts
+    stock = Stock()
     seen = Seen(
-        Cluster(),
+        stock,
         snapshot.namespace(namespace) if kinds[0] == CLAIM else namespace or "",
         gates.features(gates.read(facts.feature_gates.named)),
         datetime.fromisoformat(facts.taken_at),
@@ -154,22 +183,19 @@ def _stored(name: str, namespace: str | None, kinds: Sequence[str]) -> Seen:
         if kind in unread:
             seen.miss(kind, unread[kind])
         else:
-            _fill(seen.cluster, kind, snapshot.texts(kind, seen.namespace))
+            _fill(stock, kind, snapshot.texts(kind, seen.namespace))
     return seen
 
 
-def _fill(cluster: Cluster, kind: str, texts: Iterable[msgspec.Raw]) -> None:
+def _fill(stock: Stock, kind: str, texts: Iterable[msgspec.Raw]) -> None:
     values: list[Value] = []
-    held: list[Unreadable] = []
     for text in texts:
         try:
             values.append(from_json(KINDS[kind], bytes(text)))
         except InvalidObject as error:
             if kind == CLAIM:
-                held.append(unreadable(msgspec.json.decode(text), error))
-    cluster.replace(kind, values)
-    for one in held:
-        cluster.hold_unreadable(one)
+                stock.hold_unreadable(unreadable(msgspec.json.decode(text), error))
+    stock.take(values)
 
 
 def unreadable(raw: dict[str, Any], error: InvalidObject) -> Unreadable:
@@ -200,20 +226,21 @@ async def read(api: Api, where: Where, kinds: Sequence[str]) -> Seen:
 
     own = (await api.credentials.current()).namespace
     named = where.namespace
-    seen = Seen(Cluster(), (own if named is None else named) if kinds[0] == CLAIM else named or "")
+    stock = Stock()
+    seen = Seen(stock, (own if named is None else named) if kinds[0] == CLAIM else named or "")
     served = (await served_by(api)).kinds
     for kind in kinds:
         if kind not in served:
             continue
         try:
-            await _take(api, served[kind], seen)
+            await _take(api, served[kind], seen.namespace, stock)
         except ApiForbidden as error:
             if kind == kinds[0]:
                 raise
-            if kind == CLAIM and named is None:
-                await _take_own(api, served[kind], own, seen, error)
-            else:
+            if kind != CLAIM or named is not None or not await _take_own(api, served[kind], own, stock):
                 seen.miss(kind, str(error))
+            else:
+                seen.namespace = own
     if kinds[0] != CLAIM and seen.namespace:
         seen.notes.append(
             f"Only claims of namespace {seen.namespace} count: devices that others hold look free"
@@ -221,21 +248,20 @@ async def read(api: Api, where: Where, kinds: Sequence[str]) -> Seen:
     return seen
 
 
-async def _take(api: Api, kind: Kind, seen: Seen) -> None:
+async def _take(api: Api, kind: Kind, namespace: str, stock: Stock) -> None:
     from dra_operator.kube.listing import list_all
 
-    listing = await list_all(api, kind, namespace=seen.namespace)
-    seen.cluster.replace(kind.name, listing.objects, listing.version)
+    listing = await list_all(api, kind, namespace=namespace)
+    stock.take(listing.objects)
     if kind.name == CLAIM:
         for one in listing.rejected:
-            seen.cluster.hold_unreadable(unreadable(msgspec.json.decode(one.raw), one.error))
+            stock.hold_unreadable(unreadable(msgspec.json.decode(one.raw), one.error))
 
 
-async def _take_own(api: Api, kind: Kind, own: str, seen: Seen, refused: ApiForbidden) -> None:
-    """The claims of the own namespace, in the place of all."""
-    seen.namespace = own
+async def _take_own(api: Api, kind: Kind, own: str, stock: Stock) -> bool:
+    """Take the claims of the own namespace, in the place of all. Returns: whether that is allowed."""
     try:
-        await _take(api, kind, seen)
+        await _take(api, kind, own, stock)
     except ApiForbidden:
-        seen.namespace = ""
-        seen.miss(CLAIM, str(refused))
+        return False
+    return True

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from dra_operator.survey import BLOCKED, survey
+from dra_operator.survey import BLOCKED
 from dra_operator.words import akin, listed
 
 from .seen import OF_DEVICES, files_flag, look
@@ -52,7 +52,7 @@ def who_command(where: Where, named: tuple[str, ...], thing: str, output: str) -
     Exit status: 0 told; 1 there is neither a device nor a node of that name.
     """
     seen = look(where, OF_DEVICES, named)
-    found = survey(seen.cluster, seen.features)
+    found = seen.survey()
     rows = find(found, thing)
     if not rows:
         raise click.ClickException(_unknown(found, thing))

@@ -7,6 +7,7 @@ Feeds hand in raw JSON (bytes) or already parsed objects (Kopf); each (group ver
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -58,7 +59,15 @@ KINDS: dict[str, type[Value]] = {
 OPAQUE = frozenset({"parameters", "data"})
 """Members that belong to drivers: nulls in them mean something to somebody else."""
 
+QUANTITIES = 1024
+"""Amounts that are kept: the devices of a kind, and the pods of a template, have the same."""
+
 V = TypeVar("V")
+
+
+@lru_cache(maxsize=QUANTITIES)
+def _quantity(text: str) -> Quantity:
+    return Quantity.parse(text)
 
 
 def decode_hook(wanted: type[Any], raw: object) -> object:
@@ -69,7 +78,7 @@ def decode_hook(wanted: type[Any], raw: object) -> object:
     """
     if wanted is Quantity:
         try:
-            return Quantity.parse(raw.strip() if isinstance(raw, str) else raw)
+            return _quantity(raw.strip()) if isinstance(raw, str) else Quantity.parse(raw)
         except InvalidQuantity as error:
             raise ValueError(str(error)) from error
     raise NotImplementedError(wanted)

@@ -6,7 +6,8 @@ decides nothing, and knows nothing of how rows are shown. Why a request cannot h
 
 from .claims import claim_rows
 from .devices import attribute_text
-from .pools import survey
+from .known import Known
+from .pools import pool_rows, survey
 from .rows import (
     BLOCKED,
     FREE,
@@ -35,11 +36,13 @@ __all__ = [
     "ClaimRow",
     "DeviceRow",
     "Holder",
+    "Known",
     "Partition",
     "PoolRow",
     "Shares",
     "Survey",
     "attribute_text",
     "claim_rows",
+    "pool_rows",
     "survey",
 ]

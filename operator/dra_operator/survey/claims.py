@@ -12,17 +12,18 @@ from .rows import ClaimRow
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_operator.cluster import Cluster
     from dra_operator.model import DeviceRequest, NodeSelector, ResourceClaim
 
+    from .known import Known
 
-def claim_rows(cluster: Cluster) -> tuple[ClaimRow, ...]:
+
+def claim_rows(cluster: Known) -> tuple[ClaimRow, ...]:
     """A row for each claim, by namespace and name."""
     keys = sorted({*cluster.claims, *cluster.unreadable}, key=lambda key: key.split("/"))
     return tuple(_row(cluster, key) for key in keys)
 
 
-def _row(cluster: Cluster, key: str) -> ClaimRow:
+def _row(cluster: Known, key: str) -> ClaimRow:
     claim, unreadable = cluster.claims.get(key), cluster.unreadable.get(key)
     namespace, _, name = key.rpartition("/")
     allocation = unreadable.allocation if unreadable else claim.status.allocation if claim else None

@@ -16,7 +16,7 @@ from .holding import is_used
 from .rows import BLOCKED, FREE, IN_USE, SHARED, TAINTED, UNUSABLE, DeviceRow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dra_operator.model import Device, DeviceAttribute, NodeSelector, ResourceSlice
     from dra_operator.quantity import Quantity
@@ -30,8 +30,8 @@ SEVERAL = "several"
 OURS = frozenset({OWNED_TAINT})
 """The operator's own mark on its pools keeps no device from being had."""
 
-_FIELDS = ("string", "int_value", "bool_value", "version", "strings", "ints", "bools", "versions")
-"""Of attributes; one of them is set."""
+_FIELDS = ("int_value", "bool_value", "version", "strings", "ints", "bools", "versions")
+"""Of attributes, but for the usual one; one of them all is set."""
 
 
 class Place(Protocol):
@@ -68,9 +68,33 @@ class Look(NamedTuple):
     groups: PoolGroups | None
 
 
-def device_rows(look: Look) -> Sequence[DeviceRow]:
+class Published(NamedTuple):
+    """A device as its slice has it, its state, and who uses it."""
+
+    slice_: ResourceSlice
+    device: Device
+    state: str
+    uses: Sequence[Use]
+
+
+def published(look: Look) -> list[Published]:
+    """The devices that the newest generation of a pool has, in its order."""
+    found = []
+    for slice_ in look.slices:
+        for device in slice_.spec.devices:
+            uses = look.uses.get(device.name, ())
+            found.append(Published(slice_, device, _state(look, device, uses), uses))
+    return found
+
+
+def gone(look: Look, devices: Iterable[Published]) -> list[str]:
+    """Names of devices that claims hold, and nobody publishes."""
+    return sorted(look.uses.keys() - {one.device.name for one in devices})
+
+
+def device_rows(look: Look, devices: Sequence[Published]) -> list[DeviceRow]:
     """The devices of a pool, by name."""
-    rows = [*_published(look), *_gone(look)]
+    rows = [*map(_row, devices), *(_gone_row(look, name) for name in gone(look, devices))]
     return sorted(rows, key=lambda row: numbered(row.id.device))
 
 
@@ -84,6 +108,8 @@ def place(published: Place) -> str:
 
 def attribute_text(value: DeviceAttribute) -> str:
     """An attribute's value; several with commas between."""
+    if value.string is not None:
+        return value.string
     found = next((one for name in _FIELDS if (one := getattr(value, name)) is not None), "")
     return ",".join(map(_scalar, found)) if isinstance(found, tuple) else _scalar(found)
 
@@ -92,35 +118,28 @@ def _scalar(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _published(look: Look) -> Iterator[DeviceRow]:
-    for slice_ in look.slices:
-        each = bool(slice_.spec.per_device_node_selection)
-        here = "" if each else place(slice_.spec)
-        for device in slice_.spec.devices:
-            uses = look.uses.get(device.name, ())
-            yield DeviceRow(
-                slice_.device_id(device),
-                place(device) if each else here,
-                slice_.metadata.name,
-                _state(look, device, uses),
-                {name: attribute_text(value) for name, value in device.attributes.items()},
-                _capacity(device, uses),
-                tuple(dict.fromkeys(taken.counter_set for taken in device.consumes_counters)),
-                tuple(map(taint_text, device.taints)),
-                tuple(use.holder for use in uses),
-            )
+def _row(one: Published) -> DeviceRow:
+    slice_, device, state, uses = one
+    return DeviceRow(
+        slice_.device_id(device),
+        place(device if slice_.spec.per_device_node_selection else slice_.spec),
+        slice_.metadata.name,
+        state,
+        {name: attribute_text(value) for name, value in device.attributes.items()},
+        _capacity(device, uses),
+        tuple(dict.fromkeys(taken.counter_set for taken in device.consumes_counters)),
+        tuple(map(taint_text, device.taints)),
+        tuple(use.holder for use in uses),
+    )
 
 
-def _gone(look: Look) -> Iterator[DeviceRow]:
-    """Devices that claims hold, and nobody publishes."""
-    published = {device.name for slice_ in look.slices for device in slice_.spec.devices}
-    for name in sorted(look.uses.keys() - published):
-        uses = look.uses[name]
-        yield DeviceRow(
-            DeviceId(*look.pool_id, name),
-            state=_held(uses) or UNUSABLE,
-            holders=tuple(use.holder for use in uses),
-        )
+def _gone_row(look: Look, name: str) -> DeviceRow:
+    uses = look.uses[name]
+    return DeviceRow(
+        DeviceId(*look.pool_id, name),
+        state=_held(uses) or UNUSABLE,
+        holders=tuple(use.holder for use in uses),
+    )
 
 
 def _state(look: Look, device: Device, uses: Sequence[Use]) -> str:
@@ -152,17 +171,18 @@ def _is_blocked(look: Look, device: Device) -> bool:
 
 
 def _capacity(device: Device, uses: Sequence[Use]) -> Amounts:
-    if not device.capacity:
-        return {}
     held = _held(uses)
     used = consumed(uses) if held == SHARED else {}
-    return {
-        name: (
-            str(capacity.value),
-            str(capacity.value) if held == IN_USE else str(used[name]) if name in used else "0",
-        )
-        for name, capacity in device.capacity.items()
-    }
+    found: Amounts = {}
+    for name, capacity in device.capacity.items():
+        total = amount_text(capacity.value)
+        found[name] = (total, total if held == IN_USE else amount_text(used[name]) if name in used else "0")
+    return found
+
+
+def amount_text(amount: Quantity) -> str:
+    """An amount as it was written, or in its canonical form if it was computed."""
+    return amount.text or str(amount)
 
 
 def consumed(uses: Sequence[Use]) -> Mapping[str, Quantity]:

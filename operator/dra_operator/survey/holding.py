@@ -14,9 +14,10 @@ from .rows import Holder
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dra_operator.cluster import Cluster
     from dra_operator.features import Features
     from dra_operator.model import AllocationResult, DeviceRequestAllocationResult, ResourceClaim
+
+    from .known import Known
 
 
 class Use(NamedTuple):
@@ -37,13 +38,13 @@ Uses = dict[PoolId, dict[str, list[Use]]]
 """Pool → name of a device → who uses it, by the names of claims."""
 
 
-def uses_of(cluster: Cluster, features: Features) -> Uses:
+def uses_of(cluster: Known, features: Features) -> Uses:
     """All that claims hold."""
     found: Uses = {}
     for key, allocation in allocations(cluster):
         pods = consumers(cluster.claims.get(key))
         for result in allocation.devices.results:
-            amounts = {name: str(amount) for name, amount in result.consumed_capacity.items()}
+            amounts = {name: amount.text or str(amount) for name, amount in result.consumed_capacity.items()}
             holder = Holder(
                 key,
                 result.request,
@@ -58,7 +59,7 @@ def uses_of(cluster: Cluster, features: Features) -> Uses:
     return found
 
 
-def allocations(cluster: Cluster) -> Iterator[tuple[str, AllocationResult]]:
+def allocations(cluster: Known) -> Iterator[tuple[str, AllocationResult]]:
     """Keys of claims, in their order, with what they hold."""
     for key in sorted({*cluster.claims, *cluster.unreadable}):
         allocation = (

@@ -10,7 +10,7 @@ from dra_operator.allocator.counters import Counter as NameOfCounter
 from dra_operator.quantity import Quantity
 
 from .claims import claim_rows
-from .devices import SEVERAL, Look, consumed, device_rows, place
+from .devices import SEVERAL, Look, amount_text, consumed, device_rows, gone, place, published
 from .holding import is_used, uses_of
 from .partitions import partitions
 from .rows import BLOCKED, FREE, IN_USE, SHARED, TAINTED, UNUSABLE, PoolRow, Shares, Survey
@@ -19,44 +19,55 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dra_operator.allocator import Pool
-    from dra_operator.cluster import Cluster
     from dra_operator.features import Features
     from dra_operator.model import Device, PoolId, ResourceSlice
 
+    from .devices import Published
     from .holding import Use
+    from .known import Known
     from .rows import Amounts, DeviceRow
 
 UNPUBLISHED = "nobody publishes it any more"
 
 
-def survey(cluster: Cluster, features: Features) -> Survey:
+def survey(cluster: Known, features: Features) -> Survey:
     """Look at all there is.
 
     Args:
-        cluster: the model; what is published and written counts, decisions in flight do not.
+        cluster: the model, or less; what is published and written counts, decisions in flight do not.
         features: decide which slices count, and whether there are shares and counters.
     """
-    uses = uses_of(cluster, features)
     devices: list[DeviceRow] = []
     pools = []
-    for pool_id in sorted({*cluster.slices.pools(), *uses}):
-        pool = whole_pool(cluster.slices, pool_id, features)
-        look = _look(cluster.slices.of_pool(pool_id), pool_id, pool, uses.get(pool_id, {}), features)
-        rows = device_rows(look)
-        devices += rows
-        pools.append(_pool_row(look, pool, rows))
+    for look, pool in _looks(cluster, features):
+        found = published(look)
+        devices += device_rows(look, found)
+        pools.append(_pool_row(look, pool, found))
     return Survey(tuple(devices), tuple(pools), claim_rows(cluster))
 
 
+def pool_rows(cluster: Known, features: Features) -> tuple[PoolRow, ...]:
+    """The pools of a survey, without the cost of the rest."""
+    return tuple(_pool_row(look, pool, published(look)) for look, pool in _looks(cluster, features))
+
+
+def _looks(cluster: Known, features: Features) -> Iterator[tuple[Look, Pool | None]]:
+    uses = uses_of(cluster, features)
+    for pool_id in sorted({*cluster.slices.pools(), *uses}):
+        pool = whole_pool(cluster.slices, pool_id, features)
+        slices = cluster.slices.of_pool(pool_id)
+        yield _look(slices, pool_id, pool, uses.get(pool_id, {}), features), pool
+
+
 def _look(
-    published: Sequence[ResourceSlice],
+    known: Sequence[ResourceSlice],
     pool_id: PoolId,
     pool: Pool | None,
     uses: Mapping[str, Sequence[Use]],
     features: Features,
 ) -> Look:
-    newest = max((slice_.spec.pool.generation for slice_ in published), default=0)
-    slices = [slice_ for slice_ in published if slice_.spec.pool.generation == newest]
+    newest = max((slice_.spec.pool.generation for slice_ in known), default=0)
+    slices = [slice_ for slice_ in known if slice_.spec.pool.generation == newest]
     problem = UNPUBLISHED if pool is None else _problem(pool)
     counters = groups = None
     if pool and not problem and features.partitionable_devices and pool.counter_sets:
@@ -82,8 +93,8 @@ def _drawing(slices: Iterable[ResourceSlice], uses: Mapping[str, Sequence[Use]])
     )
 
 
-def _pool_row(look: Look, pool: Pool | None, rows: Sequence[DeviceRow]) -> PoolRow:
-    states = Counter(row.state for row in rows if row.slice_name)
+def _pool_row(look: Look, pool: Pool | None, devices: Sequence[Published]) -> PoolRow:
+    states = Counter(one.state for one in devices)
     cut, complaint = partitions(look)
     return PoolRow(
         *look.pool_id,
@@ -95,7 +106,7 @@ def _pool_row(look: Look, pool: Pool | None, rows: Sequence[DeviceRow]) -> PoolR
         unusable=states[UNUSABLE],
         blocked=states[BLOCKED],
         total=states.total(),
-        gone=sum(not row.slice_name for row in rows),
+        gone=len(gone(look, devices)),
         counters=_counters(pool, look.counters),
         partitions=cut,
         shares=_shares(look),
@@ -122,7 +133,7 @@ def _counters(pool: Pool | None, counters: PoolCounters | None) -> Amounts:
         return {}
     return {
         f"{found.name}/{name}": (
-            str(counter.value),
+            amount_text(counter.value),
             str(counter.value - Quantity(counters.left[NameOfCounter(found.name, name)])),
         )
         for found in pool.counter_sets
@@ -146,5 +157,8 @@ def _shares(look: Look) -> Shares | None:
         for name, capacity in device.capacity.items():
             totals[name] = totals[name] + capacity.value if name in totals else capacity.value
     used = consumed([use for device in found for use in look.uses.get(device.name, ())])
-    amounts = {name: (str(total), str(used.get(name, "0"))) for name, total in sorted(totals.items())}
+    amounts = {
+        name: (amount_text(total), amount_text(used[name]) if name in used else "0")
+        for name, total in sorted(totals.items())
+    }
     return Shares(len(found) - in_use, in_use, amounts)
