@@ -35,7 +35,8 @@ PAGES_RUN_BY: Final = {
     "docs/gate-webhook.md": "tests/e2e/test_webhook_page.py",
     "docs/library.md": "tests/docs/test_examples.py",
     "docs/simulate.md": "tests/docs/test_examples.py",
-    "docs/snapshot.md": "tests/docs/test_snapshot_page.py",
+    "docs/snapshot.md": "tests/docs/test_pages_of_a_cluster.py",
+    "docs/taint.md": "tests/docs/test_pages_of_a_cluster.py",
 }
 """Pages that are no part of the story, as they install the operator in another way or need no cluster → the test that follows them, every command included."""
 

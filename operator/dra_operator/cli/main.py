@@ -26,6 +26,7 @@ from .pools import pools_command
 from .shown import WIDE
 from .snapshot import snapshot_command
 from .snapshots import load
+from .taint import taint_command
 from .whatif import supposable, suppose
 from .where import Where, in_words, located, one_source, or_snapshot
 from .who import who_command
@@ -79,7 +80,7 @@ class DriftUnknown(click.ClickException):
     exit_code = 2
 
 
-for command in (claims_command, devices_command, pools_command, snapshot_command, who_command):
+for command in (claims_command, devices_command, pools_command, snapshot_command, taint_command, who_command):
     main.add_command(command)
 
 

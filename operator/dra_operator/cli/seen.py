@@ -80,6 +80,7 @@ class Seen:
         features: Kubernetes' switches, as far as they are known.
         now: by which ages are told; for a snapshot when it was taken.
         notes: what could not be read, a sentence each.
+        missed: kinds that could not be read, with the server's words.
     """
 
     cluster: Known
@@ -87,9 +88,11 @@ class Seen:
     features: Features = DEFAULT_1_37
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
     notes: list[str] = field(default_factory=list)
+    missed: dict[str, str] = field(default_factory=dict)
 
     def miss(self, kind: str, why: str) -> None:
         """Note that a kind could not be read."""
+        self.missed[kind] = why
         self.notes.append(f"Not read: {kind}, so {MEANS[kind]}: {why}")
 
     @uncollected()
@@ -121,7 +124,7 @@ def look(where: Where, kinds: Sequence[str], named: Sequence[str] = ()) -> Seen:
         click.ClickException: what matters most cannot be read; names the remedy.
     """
     try:
-        seen = _look(where, kinds, named)
+        seen = gather(where, kinds, named)
     except ApiForbidden as error:
         raise click.ClickException(f"{error}. {_remedy(where, kinds)}") from error
     except DraError as error:
@@ -130,7 +133,13 @@ def look(where: Where, kinds: Sequence[str], named: Sequence[str] = ()) -> Seen:
     return seen
 
 
-def _look(where: Where, kinds: Sequence[str], named: Sequence[str]) -> Seen:
+def gather(where: Where, kinds: Sequence[str], named: Sequence[str] = ()) -> Seen:
+    """As `look`, for commands with words of their own for what cannot be read.
+
+    Raises:
+        InvalidInput: the snapshot cannot be used.
+        ApiError: the cluster cannot be asked; ApiForbidden: for what matters most.
+    """
     if named:
         return _given(where, named)
     if where.snapshot is not None:

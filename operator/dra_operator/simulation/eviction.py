@@ -36,7 +36,7 @@ class Touched:
     Attributes:
         claim: `namespace/name`.
         devices: those of its devices that are tainted, in the order of its results.
-        pods: that run with it.
+        pods: that run with it, and are not about to go anyway.
         seconds: after which its pods go, from the time of the taint; None if its tolerations let them stay, or the effect is another than `NoExecute`.
     """
 
@@ -89,7 +89,7 @@ def touched(
     """
     by_claim: dict[str, list[Pod]] = {}
     for pod in pods:
-        if pod.spec.node_name and not pod.is_done:
+        if pod.spec.node_name and not pod.is_done and pod.metadata.deletion_timestamp is None:
             # The special claim of extended resources is none of its entries, and is not looked at (cp T-9).
             names = {claim_name(pod, entry)[1] for entry in pod.spec.resource_claims}
             for name in names - {None}:
