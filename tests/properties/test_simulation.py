@@ -10,6 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from dra_operator.simulation import written
+from dra_operator.simulation.keeping import kept
 from dra_operator.testing.builders import (
     alternative,
     claim,
@@ -98,6 +99,19 @@ def test_what_came_out_is_a_beginning_from_which_nothing_else_comes(objects: lis
     again = Run(*objects, *written(first.report, first.given)["items"])
 
     assert dict.fromkeys(first.reasons, "") == again.nodes
+
+
+@settings(deadline=None, max_examples=50)
+@examples(worlds())
+def test_what_a_snapshot_keeps_is_all_that_is_needed(objects: list[Obj]) -> None:
+    first = Run(*objects)
+    then = [*objects, *written(first.report, first.given)["items"]]
+
+    for before in (objects, then):
+        whole, stored = Run(*before), Run(*map(kept, before))
+
+        assert (stored.nodes, stored.devices, stored.reasons) == (whole.nodes, whole.devices, whole.reasons)
+        assert list(map(kept, map(kept, before))) == list(map(kept, before))
 
 
 @settings(deadline=None, max_examples=50)

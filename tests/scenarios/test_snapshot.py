@@ -16,7 +16,9 @@ from click.testing import CliRunner
 from dra_operator.cli import main
 from dra_operator.kube.api import MERGE, Api
 from dra_operator.kube.listing import PAGE
+from dra_operator.simulation import Given, simulate
 from dra_operator.simulation.given import GROUPS
+from dra_operator.simulation.keeping import kept
 from dra_operator.testing.builders import (
     Obj,
     allocation,
@@ -33,12 +35,16 @@ from dra_operator.testing.builders import (
     template,
 )
 from dra_operator.testing.fakeapi import Call, FakeApi, Fault, gone
+from tests.inputs.cases import CASES, Case
+from tests.inputs.manifests import expanded
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterable
     from pathlib import Path
 
     from click.testing import Result
+
+    from dra_operator.model import ResourceClaim
 
 
 DRIVER = "gpu.test"
@@ -177,7 +183,7 @@ async def test_claims_and_drift_say_of_the_snapshot_what_they_say_of_the_cluster
 
     for command in (
         ("claims", "-o", "json"),
-        ("claims", "-A"),
+        ("claims", "-A", "-o", "json"),
         ("claims", "-n", "none"),
         ("drift", "--apart=0", "-o", "json"),
         ("drift", "--apart=0", "-A", "--mode=replace"),
@@ -230,6 +236,35 @@ class SecondPage(Fault):
         could = Fault.matches(self, call)
         self.seen += could
         return could and self.seen == 2
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.embedded and not case.lenient], ids=lambda case: case.id
+)
+def test_what_is_kept_of_real_users_manifests_gives_the_same(case: Case) -> None:
+    """What a snapshot leaves out nothing hangs on."""
+    objects = [*case.fleet(), *expanded(case.objects())]
+
+    assert outcomes(map(kept, filter(is_looked_at, objects))) == outcomes(objects)
+
+
+def is_looked_at(obj: Obj) -> bool:
+    return bool(GROUPS.get(obj["kind"]) == obj["apiVersion"].rpartition("/")[0])
+
+
+def outcomes(objects: Iterable[Obj]) -> list[tuple[object, ...]]:
+    given = Given()
+    for obj in objects:
+        given.take(obj)
+    return [
+        (one.key, one.node, one.reason, one.message, [held(owned) for owned in one.claims])
+        for one in simulate(given).outcomes
+    ]
+
+
+def held(owned: ResourceClaim) -> list[tuple[str, str]]:
+    allocation = owned.status.allocation
+    return [(one.request, str(one.device_id)) for one in allocation.devices.results] if allocation else []
 
 
 # --- what is not there

@@ -55,9 +55,8 @@ async def server() -> AsyncIterator[FakeApi]:
 async def kubeconfig(server: FakeApi, tmp_path: Path) -> Path:
     path = server.write_kubeconfig(tmp_path / "kubeconfig")
     async with await Api.connect(str(path), None) as api:
-        for number, (name, tolerations) in enumerate(
-            (("plain", []), ("patient", PATIENT), ("hardy", HARDY), ("idle", []))
-        ):
+        held: dict[str, list[Obj]] = {"plain": [], "patient": PATIENT, "hardy": HARDY, "idle": []}
+        for number, (name, tolerations) in enumerate(held.items()):
             await hold(api, server, name, f"gpu-{number}", tolerations)
     return path
 
