@@ -33,6 +33,7 @@ PROGRAM: Final = ".venv/bin/python -m "
 
 PAGES_RUN_BY: Final = {
     "docs/gate-webhook.md": "tests/e2e/test_webhook_page.py",
+    "docs/kubectl-dra.md": "tests/docs/test_examples.py",
     "docs/library.md": "tests/docs/test_examples.py",
     "docs/simulate.md": "tests/docs/test_examples.py",
     "docs/snapshot.md": "tests/docs/test_pages_of_a_cluster.py",

@@ -13,7 +13,7 @@ import pytest
 
 from .commands import ROOT, Command, File, fences, file_name, matches, steps, tokens
 
-PAGES = ("docs/library.md", "docs/simulate.md")
+PAGES = ("docs/kubectl-dra.md", "docs/library.md", "docs/simulate.md")
 
 
 @pytest.mark.parametrize("page", PAGES)

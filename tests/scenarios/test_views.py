@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -27,6 +34,7 @@ from dra_operator.testing.builders import (
     taint_rule,
 )
 from dra_operator.testing.fakeapi import FakeApi
+from dra_operator.testing.fakeapi.faults import Fault, internal_error
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -426,6 +434,109 @@ async def test_without_the_right_to_pods_claims_are_shown_and_what_is_missing_is
 
     assert [row["CLAIM"] for row in table(shown)] == ["next", "train"]
     assert "Not read: Pod, so pods that wait are not shown" in shown.stderr
+
+
+# --- top
+
+
+async def test_top_tells_once_where_there_is_no_terminal(admin: Path) -> None:
+    shown = await run(admin, "top")
+
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    blocks = [block.splitlines() for block in shown.stdout.split("\n\n")]
+    assert [block[0] for block in blocks] == ["Drivers: 3", "Busiest pools: 2", "Waiting claims: 1"]
+    assert [line.split()[:6] for line in blocks[1][2:]] == [
+        [GPU, "n1", "n1", "50%", "2", "1"],
+        ["mig.test", "n2", "n2", "50%", "1", "0"],
+    ]
+    assert blocks[2][2].split() == ["mine", "next", blocks[2][2].split()[2], "large", "next-0"]
+
+
+async def test_top_shows_the_claims_to_who_may_not_see_devices(server: FakeApi, tmp_path: Path) -> None:
+    server.create(binding("jane", "view", "mine"))
+
+    shown = await run(kubeconfig_of_jane(server, tmp_path), "top", "-n", "mine")
+
+    assert "Not read: ResourceSlice, so devices are not shown" in shown.stderr
+    assert "Waiting claims: 1" in shown.stdout
+
+
+class Screen:
+    """The command on a terminal of 40 lines, as its user has it."""
+
+    def __init__(self, kubeconfig: Path, *arguments: str) -> None:
+        self._ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 140, 0, 0))
+        self._before = termios.tcgetattr(theirs)
+        self._theirs = theirs
+        environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "TERM": "xterm"}
+        program = "from dra_operator.cli import main; main()"
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", program, *arguments],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env=environment,
+            start_new_session=True,
+        )
+
+    async def until(self, text: str) -> None:
+        """Read until it shows that; the test's time is the limit."""
+        shown = b""
+        while text.encode() not in shown:
+            chunk = await asyncio.to_thread(os.read, self._ours, 65536)
+            assert chunk, shown
+            shown += chunk
+
+    def press(self, keys: bytes) -> None:
+        os.write(self._ours, keys)
+
+    async def end(self) -> int:
+        """Its exit status, once it has ended by itself."""
+        status = await asyncio.to_thread(self._process.wait)
+        assert termios.tcgetattr(self._theirs) == self._before
+        return status
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        os.close(self._ours)
+        os.close(self._theirs)
+
+
+async def allocate_next(admin: Path) -> None:
+    """Give the claim that waits its device."""
+    status = {"allocation": allocation(got("gpu-1"), node="n1")}
+    async with await Api.connect(str(admin), None) as api:
+        await write_status(api, {"metadata": {"namespace": "mine", "name": "next"}, "status": status})
+
+
+@pytest.mark.parametrize("key", [b"q", b"\x03"])
+async def test_top_on_a_terminal_follows_the_cluster_until_a_key_ends_it(admin: Path, key: bytes) -> None:
+    screen = Screen(admin, "top", "--interval=0.2")
+    try:
+        await screen.until("Waiting claims: 1")
+        await allocate_next(admin)
+        await screen.until("Waiting claims: 0")
+        screen.press(key)
+        assert await screen.end() == 0
+    finally:
+        screen.close()
+
+
+async def test_top_goes_on_when_the_server_is_away_for_a_while(server: FakeApi, admin: Path) -> None:
+    screen = Screen(admin, "top", "--interval=0.2")
+    try:
+        await screen.until("Waiting claims: 1")
+        server.faults.add(Fault(internal_error(), times=1_000))
+        await screen.until("What is shown is old")
+        server.faults.clear()
+        await allocate_next(admin)
+        await screen.until("Waiting claims: 0")
+        screen.press(b"q")
+        assert await screen.end() == 0
+    finally:
+        screen.close()
 
 
 # --- without a cluster

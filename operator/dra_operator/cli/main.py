@@ -19,6 +19,7 @@ from dra_operator.lint import Known, gates, report
 
 from . import lint
 from .claims import claims_command
+from .completion import completion_command
 from .devices import devices_command
 from .files import in_repository, read
 from .gates import feature_gates
@@ -27,6 +28,7 @@ from .shown import WIDE
 from .snapshot import snapshot_command
 from .snapshots import load
 from .taint import taint_command
+from .top import top_command
 from .whatif import supposable, suppose
 from .where import Where, in_words, located, one_source, or_snapshot
 from .who import who_command
@@ -80,7 +82,16 @@ class DriftUnknown(click.ClickException):
     exit_code = 2
 
 
-for command in (claims_command, devices_command, pools_command, snapshot_command, taint_command, who_command):
+for command in (
+    claims_command,
+    completion_command,
+    devices_command,
+    pools_command,
+    snapshot_command,
+    taint_command,
+    top_command,
+    who_command,
+):
     main.add_command(command)
 
 

@@ -53,6 +53,7 @@ files_flag = click.option(
     "--filename",
     "named",
     multiple=True,
+    type=click.Path(),
     metavar="FILE",
     help="Look at manifests instead of a cluster: a file or folder; - for stdin. As often as you like.",
 )

@@ -43,7 +43,7 @@ class Where:
 _OPTIONS = (
     click.option("-n", "--namespace", help="Namespace to look into; that of the context by default."),
     click.option("-A", "--all-namespaces", is_flag=True, help="Look into all namespaces."),
-    click.option("--kubeconfig", envvar="KUBECONFIG", help="Path of the kubeconfig."),
+    click.option("--kubeconfig", envvar="KUBECONFIG", type=click.Path(), help="Path of the kubeconfig."),
     click.option("--context", help="Context of the kubeconfig; its current one by default."),
 )
 
@@ -72,6 +72,7 @@ def located(command: Callable[..., None]) -> Callable[..., None]:
 or_snapshot = click.option(
     "--from",
     "snapshot",
+    type=click.Path(),
     metavar="FILE",
     help="Look at a snapshot (kubectl dra snapshot) instead of a cluster; - for stdin.",
 )
