@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from . import features, inputs, lint, metrics, rules, settings
+from . import features, inputs, lint, metrics, prometheusrule, rules, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-DOCS: Final = Path(__file__).parents[2] / "docs"
+ROOT: Final = Path(__file__).parents[2]
+DOCS: Final = ROOT / "docs"
 
 PAGES: Final[dict[str, Callable[[], str]]] = {
     "features.md": features.page,
@@ -20,3 +21,9 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "rules.md": rules.page,
     "settings.md": settings.page,
 }
+
+FILES: Final[dict[str, Callable[[], str]]] = {
+    **{f"docs/{name}": render for name, render in PAGES.items()},
+    "manifests/components/prometheus-rules/prometheusrule.yaml": prometheusrule.manifest,
+}
+"""By path in the repository: the pages, and manifests that are made in the same way."""

@@ -13,17 +13,17 @@ from dra_operator.settings.file import read
 
 from . import settings
 from .markdown import table
-from .pages import DOCS, PAGES
+from .pages import FILES, ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", FILES)
 def test_a_page_is_what_the_code_says(name: str) -> None:
-    path = DOCS / name
+    path = ROOT / name
     written = path.read_text(encoding="utf-8") if path.exists() else ""
-    assert written == PAGES[name](), f"docs/{name} is stale: run make docs"
+    assert written == FILES[name](), f"{name} is stale: run make docs"
 
 
 def test_the_example_file_is_read_and_changes_nothing(tmp_path: Path) -> None:

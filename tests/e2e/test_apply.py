@@ -103,6 +103,7 @@ POD_MONITOR = {
                                                 "port": TEXT,
                                                 "path": {**TEXT, "pattern": "^/"},
                                                 "interval": {**TEXT, "pattern": "^([0-9]+(ms|s|m|h))+$"},
+                                                "honorLabels": {"type": "boolean"},
                                             },
                                         },
                                     },
@@ -116,6 +117,50 @@ POD_MONITOR = {
     },
 }
 """As much of Prometheus Operator's kind as matters: what is not in it is refused."""
+
+RULES = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "required": ["expr"],
+        "properties": {
+            **dict.fromkeys(("alert", "record", "expr"), TEXT),
+            "for": {**TEXT, "pattern": "^([0-9]+(ms|s|m|h))+$"},
+            "labels": LABELS,
+            "annotations": LABELS,
+        },
+    },
+}
+GROUP = {"type": "object", "required": ["name"], "properties": {"name": TEXT, "rules": RULES}}
+PROMETHEUS_RULE = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "prometheusrules.monitoring.coreos.com"},
+    "spec": {
+        "group": "monitoring.coreos.com",
+        "scope": "Namespaced",
+        "names": {"kind": "PrometheusRule", "plural": "prometheusrules", "singular": "prometheusrule"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "required": ["spec"],
+                        "properties": {
+                            "spec": {
+                                "type": "object",
+                                "properties": {"groups": {"type": "array", "items": GROUP}},
+                            }
+                        },
+                    }
+                },
+            }
+        ],
+    },
+}
 
 REFERENCE = {"type": "object", "required": ["name"], "properties": {"kind": TEXT, "name": TEXT}}
 PRIVATE_KEY = {
@@ -145,6 +190,7 @@ def of_cert_manager(kind: str, required: list[str], **spec: Obj) -> Obj:
 
 OTHERS: list[Obj] = [
     POD_MONITOR,
+    PROMETHEUS_RULE,
     of_cert_manager(
         "Issuer",
         [],

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.alertrules import PATH as RULES
+from tests.alertrules import alerts, records
 from tests.dashboard import load, queries, variables
 from tests.e2e.fleet import Fleet
 from tests.e2e.harness.build import ensure_prometheus
@@ -41,7 +43,7 @@ def prometheus(
 ) -> Iterator[Prometheus]:
     """It scrapes the operator with the labels that a PodMonitor gives."""
     address = module_operator.url.removeprefix("http://")
-    with Prometheus.start(control_plane, binaries, {address: {"namespace": "dra-operator"}}) as server:
+    with Prometheus.start(control_plane, binaries, {address: {"namespace": "dra-operator"}}, RULES) as server:
         yield server
 
 
@@ -112,6 +114,22 @@ def test_every_query_of_every_panel_has_data(busy: Fleet, prometheus: Prometheus
     }
     assert len(load()["panels"]) == 6
     assert missing == {}
+
+
+def test_every_rule_is_evaluated_and_every_record_has_data(busy: Fleet, prometheus: Prometheus) -> None:
+    found = wait_until(
+        prometheus.rules,
+        "every rule evaluated",
+        accept=lambda rules: {rule["health"] for rule in rules} == {"ok"},
+    )
+    assert {rule["name"] for rule in found} == {*alerts(), *records()}
+    assert {rule["name"]: rule["lastError"] for rule in found if rule.get("lastError")} == {}
+    for name in records():
+        wait_until(lambda name=name: prometheus.query(name), name)  # type: ignore[misc]
+
+
+def test_no_alert_fires_on_a_good_day(busy: Fleet, prometheus: Prometheus) -> None:
+    assert [rule["name"] for rule in prometheus.rules() if rule.get("state") == "firing"] == []
 
 
 def test_the_variables_find_the_operator_and_its_drivers(busy: Fleet, prometheus: Prometheus) -> None:

@@ -39,6 +39,7 @@ class Prometheus:
         control_plane: ControlPlane,
         binaries: PrometheusBinaries,
         targets: Mapping[str, Mapping[str, str]],
+        rules: Path | None = None,
     ) -> None:
         """Starts it.
 
@@ -46,6 +47,7 @@ class Prometheus:
             control_plane: Whose session it ends with.
             binaries: As built.
             targets: `host:port` to scrape, and the labels of each.
+            rules: A rule file; evaluated as often as is scraped.
         """
         port = free_port()
         folder = control_plane.folder / f"prometheus-{port}"
@@ -54,7 +56,7 @@ class Prometheus:
         command = [
             *control_plane.guard_command,
             str(binaries.prometheus),
-            f"--config.file={_configuration(folder, targets)}",
+            f"--config.file={_configuration(folder, targets, rules)}",
             f"--storage.tsdb.path={folder / 'data'}",
             f"--web.listen-address=127.0.0.1:{port}",
             "--log.level=warn",
@@ -67,6 +69,7 @@ class Prometheus:
         control_plane: ControlPlane,
         binaries: PrometheusBinaries,
         targets: Mapping[str, Mapping[str, str]],
+        rules: Path | None = None,
     ) -> Self:
         """Starts it and waits until all targets have been scraped.
 
@@ -74,7 +77,7 @@ class Prometheus:
             StartError: It ended at once; the text holds what it wrote.
             NotInTimeError: It is not ready, or a target is not up, in time.
         """
-        server = cls(control_plane, binaries, targets)
+        server = cls(control_plane, binaries, targets, rules)
         try:
             wait_until(server.ready, "Prometheus ready")
             wait_until(
@@ -100,6 +103,10 @@ class Prometheus:
         found = self._get("query", query=expression)["result"]
         series = [(item["metric"], float(item["value"][1])) for item in found]
         return [item for item in series if not math.isnan(item[1])]
+
+    def rules(self) -> list[dict[str, Any]]:
+        """All rules: `name`, `query`, `health` (`ok` once one was evaluated), `lastError`, and `state` of alerts."""
+        return [rule for group in self._get("rules")["groups"] for rule in group["rules"]]
 
     def stop(self) -> None:
         """Ends it."""
@@ -148,13 +155,19 @@ def lint(binaries: PrometheusBinaries, metrics: str) -> list[str]:
     return said if said or done.returncode == 0 else [f"promtool ended with {done.returncode}"]
 
 
-def _configuration(folder: Path, targets: Mapping[str, Mapping[str, str]]) -> Path:
+def _configuration(folder: Path, targets: Mapping[str, Mapping[str, str]], rules: Path | None) -> Path:
     """JSON is YAML."""
     jobs = [
-        {"job_name": f"job-{number}", "static_configs": [{"targets": [target], "labels": dict(labels)}]}
+        {
+            "job_name": f"job-{number}",
+            "honor_labels": True,  # as the PodMonitor has it
+            "static_configs": [{"targets": [target], "labels": dict(labels)}],
+        }
         for number, (target, labels) in enumerate(targets.items())
     ]
     path = folder / "prometheus.yml"
     interval = f"{SCRAPE_SECONDS}s"
-    path.write_text(json.dumps({"global": {"scrape_interval": interval}, "scrape_configs": jobs}))
+    pace = {"scrape_interval": interval, "evaluation_interval": interval}
+    rule_files = [] if rules is None else [str(rules)]
+    path.write_text(json.dumps({"global": pace, "rule_files": rule_files, "scrape_configs": jobs}))
     return path

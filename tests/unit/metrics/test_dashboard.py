@@ -9,7 +9,6 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-import promql_parser
 import pytest
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.plugins import register_default_plugins
@@ -22,13 +21,11 @@ from dra_operator.metrics.table import (
     POOL_CONDITIONS,
 )
 from tests.dashboard import PATH, load, queries, variables
+from tests.promql import SCRAPED, known_series, selectors
 from tests.unit.manifests.build import built_with, of_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-SCRAPED = {"namespace", "job"}
-"""Labels that Prometheus adds when it scrapes."""
 
 BY_QUERY = [pytest.param(query, id=f"{query.panel}-{query.ref}") for query in queries()]
 VALUES = {
@@ -37,31 +34,6 @@ VALUES = {
     "owned": {"true", "false"},
     "reason": {"ended"},
 }
-
-
-def known_series() -> dict[str, set[str]]:
-    """Labels by the name of each series that the operator can have."""
-    found: dict[str, set[str]] = {}
-    for row in TABLE:
-        if row.kind is Kind.HISTOGRAM:
-            found[f"{row.full_name}_bucket"] = {*row.labels, "le"}
-        else:
-            found[row.full_name] = set(row.labels)
-    return found
-
-
-def selectors(expression: str) -> list[Any]:
-    """All vector selectors of an expression."""
-    found: list[Any] = []
-
-    def visit(part: Any) -> None:
-        if isinstance(part, promql_parser.VectorSelector):
-            found.append(part)
-        elif isinstance(part, promql_parser.MatrixSelector):
-            found.append(part.vector_selector)
-
-    promql_parser.walk(promql_parser.parse(expression), visit)
-    return found
 
 
 def filled(expression: str) -> str:
