@@ -561,9 +561,7 @@ async def test_a_snapshot_is_told_as_the_cluster_was_ages_included(admin: Path, 
     assert table(offline("who", "gpu-0", "--from", str(file)))[0]["SINCE"] == "10y"
 
 
-async def test_a_claim_that_cannot_be_read_holds_its_devices_in_snapshots_and_clusters(
-    server: FakeApi, admin: Path, tmp_path: Path
-) -> None:
+async def test_a_claim_that_cannot_be_read_holds_its_devices(admin: Path, tmp_path: Path) -> None:
     file = tmp_path / "snapshot.json"
     assert (await run(admin, "snapshot", "-o", str(file))).exit_code == 0
     document = json.loads(file.read_text())
@@ -575,6 +573,18 @@ async def test_a_claim_that_cannot_be_read_holds_its_devices_in_snapshots_and_cl
     assert (row["STATE"], row["CLAIM"]) == ("in use", "mine/train")
     claims = table(offline("claims", "-A", "--from", str(file)))
     assert [row["STATE"] for row in claims if row["CLAIM"] == "train"] == ["unreadable"]
+
+
+async def test_of_a_snapshot_too_it_is_told_what_looks_free_where_one_namespace_is_named(
+    admin: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "snapshot.json"
+    assert (await run(admin, "snapshot", "-o", str(file))).exit_code == 0
+
+    shown = offline("pools", "-n", "mine", "--from", str(file))
+
+    assert table(shown)[0]["USED"] == "1"
+    assert shown.stderr == "Only claims of namespace mine count: devices that others hold look free.\n"
 
 
 async def test_a_snapshot_that_lacks_a_kind_says_so(admin: Path, tmp_path: Path) -> None:

@@ -96,6 +96,12 @@ class Seen:
         self.missed[kind] = why
         self.notes.append(f"Not read: {kind}, so {MEANS[kind]}: {why}")
 
+    def tell_narrow(self, kinds: Sequence[str]) -> None:
+        """Note that devices are shown, and not the claims of all namespaces."""
+        if kinds[0] != CLAIM and self.namespace:
+            text = f"Only claims of namespace {self.namespace} count: devices that others hold look free"
+            self.notes.append(text)
+
     @uncollected()
     def survey(self) -> Survey:
         """What there is, and who holds it."""
@@ -142,7 +148,7 @@ def gather(where: Where, kinds: Sequence[str], named: Sequence[str] = ()) -> See
         ApiError: the cluster cannot be asked; ApiForbidden: for what matters most.
     """
     if named:
-        return _given(where, named)
+        return _given(where, kinds, named)
     if where.snapshot is not None:
         return _stored(where.snapshot, where.namespace, kinds)
     import asyncio
@@ -159,7 +165,7 @@ def _remedy(where: Where, kinds: Sequence[str]) -> str:
 # --- files
 
 
-def _given(where: Where, named: Sequence[str]) -> Seen:
+def _given(where: Where, kinds: Sequence[str], named: Sequence[str]) -> Seen:
     from dra_operator.lint import report
 
     from .files import read
@@ -171,7 +177,9 @@ def _given(where: Where, named: Sequence[str]) -> Seen:
     found.add(read(named, recursive=True))
     if found.findings:
         click.echo(report.text(found.findings).plain, err=True)
-    return Seen(found.given.cluster(), where.namespace or "", found.given.features)
+    # Who holds devices is given whole; a namespace is that of objects that name none.
+    namespace = (where.namespace or "") if kinds[0] == CLAIM else ""
+    return Seen(found.given.cluster(), namespace, found.given.features)
 
 
 # --- snapshots
@@ -194,6 +202,7 @@ def _stored(name: str, namespace: str | None, kinds: Sequence[str]) -> Seen:
             seen.miss(kind, unread[kind])
         else:
             _fill(stock, kind, snapshot.texts(kind, seen.namespace))
+    seen.tell_narrow(kinds)
     return seen
 
 
@@ -251,10 +260,7 @@ async def read(api: Api, where: Where, kinds: Sequence[str]) -> Seen:
                 seen.miss(kind, str(error))
             else:
                 seen.namespace = own
-    if kinds[0] != CLAIM and seen.namespace:
-        seen.notes.append(
-            f"Only claims of namespace {seen.namespace} count: devices that others hold look free"
-        )
+    seen.tell_narrow(kinds)
     return seen
 
 

@@ -5,6 +5,7 @@ A table is as kubectl prints them: no lines, upper-case headings. What goes to a
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from datetime import datetime
@@ -103,7 +104,7 @@ def show(
     else:
         shown = [column for column in columns if output == "wide" or not column.wide]
         cells = [[column.cell(row) for column in shown] for row in rows]
-        print_table([column.heading for column in shown], cells)
+        print_table([column.heading for column in shown], cells, fold=output != "wide")
 
 
 def dumped(value: object, output: str) -> str:
@@ -113,17 +114,24 @@ def dumped(value: object, output: str) -> str:
     return yaml.dump(value, Dumper=Quoting, sort_keys=False, allow_unicode=True).rstrip()
 
 
-def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table."""
-    if sys.stdout.isatty() and len(rows) <= FOLDED:
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, fold: bool = True) -> None:
+    """Print a table; on a terminal in colours, and folded to its width unless told otherwise."""
+    coloured = sys.stdout.isatty()
+    if coloured and fold and len(rows) <= FOLDED:
         Console(highlight=False).print(fitted(headings, rows))
         return
     widths = [max(map(cell_len, cells)) for cells in zip(headings, *rows, strict=True)]
-    lines = (
-        GAP.join(cell + " " * (width - cell_len(cell)) for cell, width in zip(cells, widths, strict=True))
-        for cells in (headings, *rows)
-    )
-    click.echo("\n".join(line.rstrip() for line in lines))
+    for cells in (headings, *rows):
+        padded = [
+            f"{_coloured(cell) if coloured else cell}{' ' * (width - cell_len(cell))}"
+            for cell, width in zip(cells, widths, strict=True)
+        ]
+        sys.stdout.write(f"{GAP.join(padded).rstrip()}\n")
+
+
+def _coloured(cell: str) -> str:
+    colour = STYLES.get(cell)
+    return click.style(cell, fg=colour) if colour and "NO_COLOR" not in os.environ else cell
 
 
 def fitted(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
