@@ -179,6 +179,13 @@ def test_a_kubectl_command_within_a_sentence_has_a_verb_and_flags_that_exist(spa
     assert [flag for flag in flags if not re.search(rf"(?<![\w-]){flag}\b", help_text)] == []
 
 
+def test_the_page_of_kubectl_dra_has_a_row_for_each_command() -> None:
+    rows = re.findall(
+        r"^\| \[`(\w+)`\]", (ROOT / "docs/kubectl-dra.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert sorted(rows) == sorted(dra.commands)
+
+
 @cache
 def kubectl_help(*words: str) -> str:
     """Of a verb, with the flags that all verbs have; fails for one that does not exist."""
