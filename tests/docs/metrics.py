@@ -11,8 +11,8 @@ INTRODUCTION = """
 # Metrics
 
 The operator serves `/metrics` on the port of `/readyz` (8080), in Prometheus' text format. `kubectl apply -k` with the component
-`manifests/components/podmonitor` has Prometheus Operator scrape it; `manifests/components/prometheus-rules` brings recording and alerting rules, `manifests/components/dashboard` a Grafana
-dashboard.
+`manifests/components/podmonitor` has Prometheus Operator scrape it; `manifests/components/prometheus-rules` brings recording and alerting rules, `manifests/components/dashboard` Grafana
+dashboards.
 
 All names begin with `dra_operator_`, but two that kube-controller-manager has as well: those are there only where the operator makes claims out of templates in its place (`generateClaims`), so that
 sums over both never count twice. A setting in the last column makes a metric appear. Beside them, `process_…` and `python_…` tell of the process: memory, CPU, open files, garbage collection.

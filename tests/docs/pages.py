@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from tests.dashboards.build import files as dashboards
 
 from . import features, inputs, lint, metrics, prometheusrule, rules, settings
 
@@ -25,5 +28,6 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
 FILES: Final[dict[str, Callable[[], str]]] = {
     **{f"docs/{name}": render for name, render in PAGES.items()},
     "manifests/components/prometheus-rules/prometheusrule.yaml": prometheusrule.manifest,
+    **{f"manifests/components/dashboard/{name}": partial(str, text) for name, text in dashboards().items()},
 }
 """By path in the repository: the pages, and manifests that are made in the same way."""

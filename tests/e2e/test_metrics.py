@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.alertrules import PATH as RULES
 from tests.alertrules import alerts, records
-from tests.dashboard import load, queries, variables
+from tests.dashboards.shipped import NAMES, queries, variables
 from tests.e2e.fleet import Fleet
 from tests.e2e.harness.build import ensure_prometheus
-from tests.e2e.harness.objects import claim_template, exactly, pod
+from tests.e2e.harness.objects import claim_template, device, exactly, pod, resource_slice
 from tests.e2e.harness.prometheus import Prometheus, lint
 from tests.e2e.harness.waiting import wait_until
 
@@ -49,11 +49,12 @@ def prometheus(
 
 @pytest.fixture
 def busy(managed: Workspace) -> Fleet:
-    """Two of three devices are allocated, one driver is nobody's, one pod asks for more than there is."""
+    """Two of three devices are allocated, one driver is nobody's, one has a device to share and one of parts, one pod asks for more than there is."""
     fleet = Fleet.of(managed)
     fleet.plain(3)
     fleet.own("gpu")
     fleet.plain_node(1, 2, "theirs")
+    managed.apply(*shared_and_in_parts(fleet))
     managed.apply(
         claim_template("one", exactly("gpu", fleet.name("gpu"))),
         claim_template("many", exactly("gpu", fleet.name("gpu"), count=9)),
@@ -64,6 +65,24 @@ def busy(managed: Workspace) -> Fleet:
     fleet.running("first", "second")
     fleet.told("greedy", "AllocationFailed")
     return fleet
+
+
+def shared_and_in_parts(fleet: Fleet) -> list[dict[str, Any]]:
+    """Slices of two drivers: a device whose capacity can be shared, and one that draws on a counter."""
+    parts, node = fleet.name("parts"), fleet.node()
+    shared = device("gpu-0") | {"allowMultipleAllocations": True, "capacity": {"memory": {"value": "40Gi"}}}
+    part = device("part-0") | {
+        "consumesCounters": [{"counterSet": "gpu-0", "counters": {"slices": {"value": "3"}}}]
+    }
+    counters = resource_slice(
+        parts, node, [], sharedCounters=[{"name": "gpu-0", "counters": {"slices": {"value": "7"}}}]
+    )
+    counters["metadata"]["name"] += "-counters"
+    del counters["spec"]["devices"]
+    drawing = resource_slice(parts, node, [part])
+    for made in (counters, drawing):
+        made["spec"]["pool"]["resourceSliceCount"] = 2
+    return [resource_slice(fleet.name("shared"), node, [shared]), counters, drawing]
 
 
 def numbers(found: list[Series], *labels: str) -> Numbers:
@@ -105,14 +124,14 @@ def test_devices_pools_claims_and_pods_are_counted_as_they_are(busy: Fleet, prom
 def test_every_query_of_every_panel_has_data(busy: Fleet, prometheus: Prometheus) -> None:
     """Counters have moved within the minute: `busy` has just made the operator work."""
     missing = {
-        (query.panel, query.ref): query.expression
+        (query.board, query.panel, query.ref): query.expression
         for query in queries()
         if not wait_until(
             lambda query=query: prometheus.query(query.filled(ALL)),  # type: ignore[misc]
             f"{query.panel} {query.ref}: {query.filled(ALL)}",
         )
     }
-    assert len(load()["panels"]) == 6
+    assert {query.board for query in queries()} == set(NAMES)
     assert missing == {}
 
 
@@ -132,9 +151,14 @@ def test_no_alert_fires_on_a_good_day(busy: Fleet, prometheus: Prometheus) -> No
     assert [rule["name"] for rule in prometheus.rules() if rule.get("state") == "firing"] == []
 
 
-def test_the_variables_find_the_operator_and_its_drivers(busy: Fleet, prometheus: Prometheus) -> None:
+@pytest.mark.parametrize("board", NAMES)
+def test_the_variables_find_the_operator_and_its_drivers(
+    busy: Fleet, prometheus: Prometheus, board: str
+) -> None:
     def values(name: str) -> set[str]:
-        inner = variables()[name]["query"]["query"].removeprefix("label_values(").removesuffix(f", {name})")
+        inner = (
+            variables(board)[name]["query"]["query"].removeprefix("label_values(").removesuffix(f", {name})")
+        )
         filled = inner.replace("$namespace", ".*").replace("$job", ".*")
         return {metric[name] for metric, _ in prometheus.query(filled)}
 

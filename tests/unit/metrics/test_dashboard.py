@@ -1,4 +1,4 @@
-"""The shipped dashboard fits Grafana's schema and asks only for what the table of metrics has; no server is needed for that.
+"""The shipped dashboards are what the code makes, fit Grafana's schema and ask only for what the table of metrics has; no server is needed for that.
 
 Grafana's own SDK is the schema: what it does not know is lost on the way through it. The end-to-end tier runs each query.
 """
@@ -20,14 +20,16 @@ from dra_operator.metrics.table import (
     DEVICE_STATES,
     POOL_CONDITIONS,
 )
-from tests.dashboard import PATH, load, queries, variables
+from tests.dashboards.build import files
+from tests.dashboards.panels import BOARDS
+from tests.dashboards.shipped import FOLDER, NAMES, load, queries, variables
 from tests.promql import SCRAPED, known_series, selectors
 from tests.unit.manifests.build import built_with, of_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-BY_QUERY = [pytest.param(query, id=f"{query.panel}-{query.ref}") for query in queries()]
+BY_QUERY = [pytest.param(query, id=f"{query.board}-{query.panel}-{query.ref}") for query in queries()]
 VALUES = {
     "state": {*DEVICE_STATES, *CLAIM_STATES},
     "condition": set(POOL_CONDITIONS),
@@ -61,28 +63,47 @@ def through_grafana(document: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def test_grafana_knows_every_field() -> None:
-    assert list(lost(load(), through_grafana(load()))) == []
+BY_BOARD = pytest.mark.parametrize("name", NAMES)
+
+
+def test_the_files_are_what_the_code_makes() -> None:
+    """`make docs` writes them."""
+    assert {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.json")} == files()
+    assert [board.uid for board in BOARDS] == list(NAMES)
+
+
+@BY_BOARD
+def test_grafana_knows_every_field(name: str) -> None:
+    assert list(lost(load(name), through_grafana(load(name)))) == []
 
 
 def test_a_misspelt_field_would_be_found() -> None:
-    document = load()
+    document = load("dra-operator")
     document["panels"][0]["fieldConfig"]["defaults"]["unti"] = "s"
     assert list(lost(document, through_grafana(document))) == [".panels[0].fieldConfig.defaults.unti"]
 
 
-def test_six_panels_each_with_words_and_a_unit() -> None:
-    panels = load()["panels"]
-    assert len(panels) == 6
+@BY_BOARD
+def test_panels_have_words_and_a_unit(name: str) -> None:
+    panels = load(name)["panels"]
     for panel in panels:
         assert panel["description"].endswith(".")
-        assert panel["fieldConfig"]["defaults"]["unit"] in {"none", "ops", "s"}
+        assert panel["fieldConfig"]["defaults"]["unit"] in {"none", "ops", "s", "percentunit"}
         assert panel["fieldConfig"]["defaults"]["thresholds"]["steps"]
-    assert len({panel["id"] for panel in panels}) == 6
+    assert len({panel["id"] for panel in panels}) == len({panel["title"] for panel in panels}) == len(panels)
 
 
-def test_panels_do_not_overlap_and_fill_the_rows() -> None:
-    places = [panel["gridPos"] for panel in load()["panels"]]
+def test_a_board_has_all_queries_of_its_panels() -> None:
+    for board in BOARDS:
+        expected = [(panel.title, shown.expression) for panel in board.panels for shown in panel.queries]
+        assert [
+            (query.panel, query.expression) for query in queries() if query.board == board.uid
+        ] == expected
+
+
+@BY_BOARD
+def test_panels_do_not_overlap_and_fill_the_rows(name: str) -> None:
+    places = [panel["gridPos"] for panel in load(name)["panels"]]
     cells = [
         (x, y)
         for at in places
@@ -92,14 +113,16 @@ def test_panels_do_not_overlap_and_fill_the_rows() -> None:
     assert len(cells) == len(set(cells)) == 24 * max(y + 1 for _, y in cells)
 
 
-def test_the_data_source_is_always_the_variable() -> None:
-    named = re.findall(r'"uid": "([^"]*)"', PATH.read_text(encoding="utf-8"))
-    assert set(named) == {"${datasource}", "dra-operator"}
-    assert variables()["datasource"]["type"] == "datasource"
+@BY_BOARD
+def test_the_data_source_is_always_the_variable(name: str) -> None:
+    named = re.findall(r'"uid": "([^"]*)"', (FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    assert set(named) == {"${datasource}", name}
+    assert variables(name)["datasource"]["type"] == "datasource"
 
 
-def test_the_address_of_the_dashboard_stays() -> None:
-    assert load()["uid"] == "dra-operator"
+@BY_BOARD
+def test_the_address_of_a_dashboard_stays(name: str) -> None:
+    assert load(name)["uid"] == name
 
 
 @pytest.mark.parametrize("query", BY_QUERY)
@@ -117,20 +140,14 @@ def test_a_query_matches_only_values_that_there_are(query: Any) -> None:
     for selector in selectors(filled(query.expression)):
         for matcher in selector.matchers.matchers:
             if matcher.value.startswith("$"):
-                assert matcher.value[1:] in variables()
+                assert matcher.value[1:] in variables(query.board)
             else:
                 assert matcher.value in VALUES[matcher.name]
 
 
 @pytest.mark.parametrize("query", BY_QUERY)
 def test_a_legend_names_only_labels_that_are_left(query: Any) -> None:
-    target = next(
-        target
-        for panel in load()["panels"]
-        for target in panel["targets"]
-        if (panel["title"], target["refId"]) == (query.panel, query.ref)
-    )
-    wanted = set(re.findall(r"{{(\w+)}}", target["legendFormat"]))
+    wanted = set(re.findall(r"{{(\w+)}}", query.legend))
     grouped = re.match(r"(?:sum|max) by \(([\w, ]+)\)", query.expression)
     assert wanted == (set(grouped[1].split(", ")) if grouped else set())
 
@@ -143,18 +160,22 @@ def test_counters_and_histograms_are_never_shown_raw() -> None:
                 assert f"rate({name}" in query.expression
 
 
-@pytest.mark.parametrize("name", ["namespace", "job", "driver"])
-def test_a_variable_asks_for_labels_that_there_are(name: str) -> None:
-    asked = re.fullmatch(rf"label_values\((.+), {name}\)", variables()[name]["query"]["query"])
+@BY_BOARD
+@pytest.mark.parametrize("variable", ["namespace", "job", "driver"])
+def test_a_variable_asks_for_labels_that_there_are(name: str, variable: str) -> None:
+    found = variables(name)[variable]
+    asked = re.fullmatch(rf"label_values\((.+), {variable}\)", found["query"]["query"])
     assert asked is not None
     (selector,) = selectors(asked[1])
-    assert name in known_series()[selector.name] | SCRAPED
-    assert variables()[name]["allValue"] == ".*"
+    assert variable in known_series()[selector.name] | SCRAPED
+    assert found["allValue"] == ".*"
 
 
-def test_the_component_ships_it_as_grafanas_sidecar_wants_it() -> None:
+def test_the_component_ships_them_as_grafanas_sidecar_wants_it() -> None:
     found = of_kind(built_with(("manifests/components/dashboard",)), "ConfigMap")
     (shipped,) = [item for item in found if "dashboard" in item["metadata"]["name"]]
     assert shipped["metadata"]["name"] == "dra-operator-dashboard", "without a hash: nothing refers to it"
     assert shipped["metadata"]["labels"]["grafana_dashboard"] == "1"
-    assert {name: json.loads(text) for name, text in shipped["data"].items()} == {"dra-operator.json": load()}
+    assert {name: json.loads(text) for name, text in shipped["data"].items()} == {
+        f"{name}.json": load(name) for name in NAMES
+    }
