@@ -625,6 +625,34 @@ def test_files_that_are_wrong_are_told_and_the_others_shown() -> None:
     assert "ResourceSlice" in shown.stderr
 
 
+@pytest.mark.parametrize("flag", ["--context=there", "--kubeconfig=there"])
+def test_files_and_a_cluster_are_not_looked_at_together(flag: str) -> None:
+    shown = offline("pools", "-f", "x.yaml", flag)
+
+    assert shown.exit_code == 2
+    assert f"--filename names files, and {flag.partition('=')[0]} a cluster: name one of them" in shown.stderr
+
+
+async def test_states_are_coloured_on_a_terminal_unless_one_wants_none(
+    admin: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for output in ("table", "wide"):
+        coloured = Screen(admin, "devices", "--state=in-use", "-o", output)
+        try:
+            await coloured.until("\x1b[36min use")
+            assert await coloured.end() == 0
+        finally:
+            coloured.close()
+    monkeypatch.setenv("NO_COLOR", "1")
+    for output in ("table", "wide"):
+        plain = Screen(admin, "devices", "--state=in-use", "-o", output)
+        try:
+            await plain.until(" in use ")
+            assert await plain.end() == 0
+        finally:
+            plain.close()
+
+
 def test_a_snapshot_and_files_are_not_looked_at_together() -> None:
     shown = offline("pools", "-f", "x.yaml", "--from", "y.json")
 

@@ -23,6 +23,7 @@ from dra_operator.survey import pool_rows, survey
 
 from .snapshots import load
 from .stock import Stock
+from .where import one_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -173,6 +174,7 @@ def _given(where: Where, kinds: Sequence[str], named: Sequence[str]) -> Seen:
 
     if where.snapshot is not None:
         raise click.UsageError("--from names a snapshot, and --filename files: name one of them")
+    one_source(named, "--filename names files")
     found = begin(where.namespace or "default", ())
     found.add(read(named, recursive=True))
     if found.findings:

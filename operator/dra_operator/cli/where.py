@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 MAY_NOT = {
     False: "Name a namespace of yours with --namespace; reading ResourceClaims and Pods there is enough, as in the role view",
@@ -79,16 +79,20 @@ or_snapshot = click.option(
 """The flag of commands that can do without a cluster."""
 
 
-def one_source(snapshot: str | None) -> None:
+def one_source(snapshot: str | Sequence[str] | None, names: str = "--from names a snapshot") -> None:
     """Make sure that not both a snapshot and a cluster are named; the environment names none on purpose.
+
+    Args:
+        snapshot: the flag's value; files go as well.
+        names: what the flag does.
 
     Raises:
         click.UsageError: they are.
     """
     context = click.get_current_context()
     for name in ("kubeconfig", "context"):
-        if snapshot is not None and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"--from names a snapshot, and --{name} a cluster: name one of them")
+        if snapshot and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{names}, and --{name} a cluster: name one of them")
 
 
 def in_words(namespace: str) -> str:
