@@ -18,6 +18,7 @@ from dra_operator.simulation.outcomes import POD
 from dra_operator.words import listed
 
 from .claims import fold_devices
+from .seen import uncollected
 from .yamls import Quoting
 
 if TYPE_CHECKING:
@@ -130,6 +131,7 @@ def begin(namespace: str, flags: Sequence[str], minor: int | None = None) -> Inp
     return read
 
 
+@uncollected()
 def run(read: Input, node_score: str) -> Report:
     """Simulate."""
     return simulate(read.given, NodeScore(node_score))

@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from . import snapshots
+from .seen import uncollected
 from .simulate import begin
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from .where import Where
 
 
+@uncollected()
 def given(where: Where, flags: Sequence[str] = ()) -> Input:
     """The objects of the snapshot that is named, of the cluster that is named, or none.
 

@@ -135,7 +135,9 @@ def _without_nulls_converted(wanted: type[V], raw: object) -> V:
 
 def without_nulls(raw: Any) -> Any:
     """The same JSON without members that are null; what is opaque to Kubernetes is left as it is."""
-    if isinstance(raw, Mapping):
+    if isinstance(raw, str | int | float):  # most of them: what follows costs more
+        return raw
+    if isinstance(raw, dict | Mapping):
         return {
             name: value if name in OPAQUE else without_nulls(value)
             for name, value in raw.items()

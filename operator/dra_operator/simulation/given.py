@@ -6,7 +6,6 @@ namespace, a uid, requests out of limits, a priority out of its class. It must n
 
 from __future__ import annotations
 
-import copy
 import uuid
 from typing import TYPE_CHECKING, Any, Final
 
@@ -115,7 +114,7 @@ class Given:
         kind = str(raw.get("kind", ""))
         if GROUPS.get(kind) != str(raw.get("apiVersion", "")).rpartition("/")[0]:
             return False
-        obj = without_nulls(copy.deepcopy(dict(raw)))
+        obj = without_nulls(raw)  # a copy; what is opaque in it is shared, and nobody changes that
         metadata = self._named(kind, obj)
         _check(kind, obj)
         key = _key(obj)
@@ -124,7 +123,8 @@ class Given:
         if known is not None:
             _apply(obj, known)
             self._twice[f"{kind} {key}"] = None
-        metadata.setdefault("uid", made_up_uid(kind, metadata.get("namespace", ""), metadata["name"]))
+        if "uid" not in metadata:
+            metadata["uid"] = made_up_uid(kind, metadata.get("namespace", ""), metadata["name"])
         self._raw[kind][key] = obj
         return True
 
@@ -134,7 +134,7 @@ class Given:
         Raises:
             InvalidObject: its template is no pod.
         """
-        obj = without_nulls(copy.deepcopy(dict(raw)))
+        obj = without_nulls(raw)
         self._named("Pod", obj)
         daemons_of(obj, [Node(ObjectMeta(name="any"))])
         self._daemons[_key(obj)] = obj
