@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from tests.dashboards.build import files as dashboards
 
-from . import features, inputs, lint, metrics, prometheusrule, rules, settings
+from . import features, inputs, lint, metrics, prometheusrule, reasons, rules, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +21,7 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "lint.md": lint.page,
     "metrics.md": metrics.page,
     "real-manifests.md": inputs.page,
+    "reasons.md": reasons.page,
     "rules.md": rules.page,
     "settings.md": settings.page,
 }

@@ -21,6 +21,7 @@ from . import lint
 from .claims import claims_command
 from .completion import completion_command
 from .devices import devices_command
+from .explain import explain_command
 from .files import in_repository, read
 from .gates import feature_gates
 from .pools import pools_command
@@ -86,6 +87,7 @@ for command in (
     claims_command,
     completion_command,
     devices_command,
+    explain_command,
     pools_command,
     snapshot_command,
     taint_command,

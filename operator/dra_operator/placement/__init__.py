@@ -7,7 +7,9 @@ plan needs no undo.
 
 from .admission import DEFAULT_SCHEDULER, Admission, Way, admit
 from .bound import RUNNING
+from .checks import NodeChecks
 from .entries import CLAIM_MISSING, unknown_requests
+from .faults import selector_fault
 from .findings import COMBINATION
 from .gates import UNKNOWN_GATE, unknown_gate_text, unknown_gates
 from .intake import MAX_CONSUMERS
@@ -55,6 +57,7 @@ __all__ = [
     "DeviceTally",
     "Effort",
     "Ignore",
+    "NodeChecks",
     "NodeFinding",
     "NodeScore",
     "Offer",
@@ -70,6 +73,7 @@ __all__ = [
     "Way",
     "admit",
     "rank",
+    "selector_fault",
     "signature",
     "unknown_gate_text",
     "unknown_gates",

@@ -11,18 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dra_operator.cel import default_compiler
 from dra_operator.cluster import allocation_status, bind_to, group_key, reserved_for, taken_by_devices
-from dra_operator.explain import explain
+from dra_operator.explain import explain, user_of
 from dra_operator.model import (
     FINALIZER,
     GATE,
     NewPod,
-    ObjectMeta,
     Pod,
-    PodResourceClaim,
-    PodSchedulingGate,
-    PodSpec,
     ResourceClaim,
-    Toleration,
     from_object,
     to_object,
 )
@@ -61,9 +56,6 @@ if TYPE_CHECKING:
 
 NOT_CREATED: Final = "ClaimNotCreated"
 """Placement's reason for pods whose claims are not made from their template yet."""
-
-ALL_TAINTS: Final = (Toleration(operator="Exists"),)
-"""Of the pod that a claim without pods is placed for: which one will use it is not known, so that taints of nodes keep nobody off."""
 
 
 def simulate(given: Given, node_score: NodeScore = NodeScore.SPREAD) -> Report:
@@ -263,7 +255,7 @@ class _Simulation:
 
     def _claim(self, claim: ResourceClaim) -> Outcome:
         before = self._placer.work
-        answer, _ = self._decide(_user_of(claim))
+        answer, _ = self._decide(user_of(claim))
         if isinstance(answer, Plan):
             for decision in (*answer.ours, *answer.theirs):
                 claim = self._write(
@@ -285,14 +277,6 @@ class _Simulation:
                 outcome, reason="AllocationFailed", verdict=found.verdict.value, message=found.message
             )
         return replace(outcome, reason=answer.reason, message=answer.message)
-
-
-def _user_of(claim: ResourceClaim) -> Pod:
-    """A pod that wants nothing but the claim; it is not in the cluster."""
-    metadata = ObjectMeta(name=claim.metadata.name, namespace=claim.metadata.namespace)
-    entry = PodResourceClaim(name=claim.metadata.name, resource_claim_name=claim.metadata.name)
-    gates = (PodSchedulingGate(GATE),)
-    return Pod(metadata, PodSpec(resource_claims=(entry,), scheduling_gates=gates, tolerations=ALL_TAINTS))
 
 
 def _ungated(spec: dict[str, Any]) -> dict[str, Any]:
