@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from dra_operator.cli import main
@@ -120,6 +121,36 @@ def test_pods_of_deployments_and_of_kinds_that_nobody_knows_count() -> None:
     assert [line.split()[1] for line in squeezed(shown.stdout)[1:]] == ["w-0", "w-1", "w-n1"]
     assert "Trainer default/w counts as 2 pod(s) of its template: w-0, w-1" in shown.stderr
     assert "DaemonSet default/w counts as 1 pod(s), one a node that it fits: w-n1" in shown.stderr
+
+
+def test_a_template_that_asks_for_more_pods_than_are_made_of_it_is_told() -> None:
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "w", "namespace": "default"},
+    }
+    spec = user("p", of="missing")["spec"]
+
+    shown = run(
+        "-f",
+        "-",
+        stdin=text(SLICE, {**deployment, "spec": {"replicas": 1_000_000, "template": {"spec": spec}}}),
+    )
+
+    assert (
+        "counts as 1000 pod(s) of its template, as no template counts as more than 1000: w-0, "
+        in shown.stderr
+    )
+    assert "0 of 1000 placed." in shown.stderr
+
+
+def test_a_document_that_is_lost_in_another_is_told() -> None:
+    """Files put together without `---`: of two keys of one name the last one counts."""
+    shown = run("-f", "-", stdin="\n".join(yaml.safe_dump(each) for each in (CLASS, SLICE)))
+
+    assert "DuplicateKey" in shown.stderr
+    assert "key 'kind' stands here a second time" in shown.stderr
+    assert shown.exit_code == 0, "kubectl takes it"
 
 
 def test_shares_and_who_only_looks_are_told_in_the_table() -> None:

@@ -147,7 +147,7 @@ def test_what_the_operator_has_off_is_told_to_be_so() -> None:
     shown = run("--feature-gates=DRAListTypeAttributes=true,DRADerivedAttributes=true")
 
     assert (
-        "With DRADerivedAttributes, DRAListTypeAttributes this is what kube-scheduler's allocator could give: the operator allocates without them"
+        "With DRADerivedAttributes, DRAListTypeAttributes this is what kube-scheduler's allocator could give: the operator allocates without them unless its setting featureGates says so too"
         in shown.stderr
     )
     assert "kube-scheduler" not in run(GATE).stderr

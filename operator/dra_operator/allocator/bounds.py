@@ -86,6 +86,11 @@ class Bounds:
         self._taking = taking
         self._gone = 0
         self._shared = 0
+        self._drawing = [  # kinds of devices that have to be paid for with counters, each with one of them; shares may be free
+            (outlook.view.candidates[(mask & -mask).bit_length() - 1], mask)
+            for mask in outlook.kinds
+            if mask & outlook.drawing
+        ]
         self.looks = 0
 
     def is_hopeless(self, slot: int, wanted: Wanted, device: int, start: int) -> bool:
@@ -147,21 +152,12 @@ class Bounds:
     def _exhausted(self) -> int:
         """Devices that draw more than is left, or do not go together with those that are taken."""
         found = 0
-        for position, mask in self._drawing():
-            candidate = self._outlook.view.candidates[position]
-            left = self._taking.counters.of(candidate.pool_id)
-            drawn = draws(candidate.device.consumes_counters)
-            is_short = left.is_overdrawn or any(left.left[counter] < amount for counter, amount in drawn)
-            groups = self._taking.groups
+        groups = self._taking.groups
+        for candidate, mask in self._drawing:
+            is_short = self._taking.counters.of(candidate.pool_id).shortage(candidate.device) is not None
             if is_short or (groups is not None and not groups.of(candidate.pool_id).admits(candidate.device)):
                 found |= mask
         return found
-
-    def _drawing(self) -> Iterator[tuple[int, int]]:
-        """Kinds of devices that have to be paid for with counters, each with one of its positions; shares may be free."""
-        for mask in self._outlook.kinds:
-            if mask & self._outlook.drawing:
-                yield (mask & -mask).bit_length() - 1, mask
 
     # --- constraints
 

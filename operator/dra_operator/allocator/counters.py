@@ -77,7 +77,6 @@ class PoolCounters:
 
     Attributes:
         left: by counter, in units of 10^-9.
-        is_overdrawn: whether more is in use than there is, of whichever counter.
 
     Args:
         known: what there is, and what devices draw.
@@ -92,21 +91,26 @@ class PoolCounters:
                     self.left[counter] -= amount
         self._drawn = known.drawn
         self._overdrawn = next((counter for counter, left in self.left.items() if left < 0), None)
-        self.is_overdrawn = self._overdrawn is not None
 
     def take(self, device: Device) -> Shortage | None:
-        """Draw what the device needs, or say what is short; then nothing is drawn.
+        """Draw what the device needs, or say what is short; then nothing is drawn."""
+        short = self.shortage(device)
+        if short is None:
+            for counter, amount in self._draws_of(device):
+                self.left[counter] -= amount
+        return short
+
+    def shortage(self, device: Device) -> Shortage | None:
+        """What is short for the device, if something is.
 
         A counter that is overdrawn, whichever it is, keeps back all that draw from the pool (alloc K-7).
         """
         if self._overdrawn is not None:
             return Shortage(self._overdrawn, 0, self.left[self._overdrawn])
-        left, drawn = self.left, self._draws_of(device)
-        for counter, amount in drawn:
+        left = self.left
+        for counter, amount in self._draws_of(device):
             if left[counter] < amount:
                 return Shortage(counter, amount, left[counter])
-        for counter, amount in drawn:
-            left[counter] -= amount
         return None
 
     def give_back(self, device: Device) -> None:

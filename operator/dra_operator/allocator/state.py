@@ -23,9 +23,11 @@ RESULTS_LIMIT: Final = 32
 """Devices that one claim can hold (alloc X-1, E-8, S-8)."""
 
 DEFAULT_MAX_STEPS: Final = 500_000
-"""Steps after which a search gives up, be it pruned; of all problems known, none needs a thousandth of them (docs/decisions/0017-bounded-search.md). Meant for tools
+"""Steps after which a search gives up, be it pruned; problems out of reports need some hundred, the hardest of random ones 50,000 (docs/decisions/0017-bounded-search.md). Meant for tools
 and comparisons; placement, which runs on the event loop, sets far less. Upstream has no limit of its own and ends by the scheduler's 10 s time-out."""
 
+DEFAULT_MAX_LOOKS: Final = 4_000_000
+"""Looks at devices after which a search gives up: some 20 s, where many kinds of devices make each step dear (docs/decisions/0017-bounded-search.md)."""
 
 DEFAULT_PATIENCE: Final = 40
 """Devices given back. Upstream's own test table needs less for nearly all cases; what follows costs as much as some hundred steps."""
@@ -133,6 +135,6 @@ class Options:
     upstream_experimental: bool = False
     ignored_taints: frozenset[str] = frozenset()
     max_steps: int | None = DEFAULT_MAX_STEPS
-    max_looks: int | None = None
+    max_looks: int | None = DEFAULT_MAX_LOOKS
     past_conflicts: bool = False
     patience: int = DEFAULT_PATIENCE

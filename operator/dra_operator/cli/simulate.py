@@ -15,6 +15,7 @@ from dra_operator.lint.objects import pod_specs, steps
 from dra_operator.placement import NodeScore
 from dra_operator.simulation import Given, pods_of, simulate, written
 from dra_operator.simulation.outcomes import POD
+from dra_operator.simulation.workloads import MOST
 from dra_operator.words import listed
 
 from .claims import fold_devices
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 PLACED, NOT_PLACED, WRONG_INPUT = 0, 3, 2
 """Exit status."""
 
-TOLD: Final = frozenset({"FeatureOff"})
+TOLD: Final = frozenset({"FeatureOff", "DuplicateKey"})
 """Warnings of lint that change what is simulated."""
 
 SHOWN: Final = 4
@@ -105,7 +106,10 @@ class Input:
         for pod in pods:
             self.given.take(pod)
         names = [str(pod["metadata"]["name"]) for pod in pods]
-        self.notes.append(f"{name} counts as {len(pods)} pod(s) of its template: {listed(names, SHOWN)}")
+        most = f", as no template counts as more than {MOST}" if len(pods) >= MOST else ""
+        self.notes.append(
+            f"{name} counts as {len(pods)} pod(s) of its template{most}: {listed(names, SHOWN)}"
+        )
 
 
 def begin(namespace: str, flags: Sequence[str], minor: int | None = None) -> Input:
@@ -126,7 +130,8 @@ def begin(namespace: str, flags: Sequence[str], minor: int | None = None) -> Inp
         )
     if ahead := gates.beyond(switched):
         read.notes.append(
-            f"With {', '.join(ahead)} this is what kube-scheduler's allocator could give: the operator allocates without {'it' if len(ahead) == 1 else 'them'}"
+            f"With {', '.join(ahead)} this is what kube-scheduler's allocator could give: the operator allocates without {'it' if len(ahead) == 1 else 'them'} "
+            "unless its setting featureGates says so too"
         )
     return read
 

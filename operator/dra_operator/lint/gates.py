@@ -99,7 +99,7 @@ def of_version(minor: int | None) -> frozenset[str]:
 
 
 def beyond(gates: frozenset[str]) -> list[str]:
-    """Of the gates that are on, those that the operator's allocator has off, sorted: it refuses or leaves out what hangs on them."""
+    """Of the gates that are on, those that the operator's allocator has off unless its setting `featureGates` says so too, sorted: it refuses or leaves out what hangs on them."""
     switched = {gate for needed in GATES.values() for gate in needed}
     return sorted((gates - DEFAULT) & switched)
 
