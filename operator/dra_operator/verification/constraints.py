@@ -31,14 +31,15 @@ def check_constraints(facts: Facts) -> Iterator[Broken]:
     """Rule `constraint`."""
     for claim in facts.claims:
         for index, constraint in enumerate(claim.allocated.claim.spec.devices.constraints):
-            known = [each for each in claim.known if _applies(constraint, each)]
+            known = [each for each in claim.known if applies(constraint, each)]
             problem = _problem(claim, constraint, known)
             if problem is not None:
                 device, text = problem
                 yield device.broken("constraint", f"constraints[{index}]: {text}")
 
 
-def _applies(constraint: DeviceConstraint, known: Known) -> bool:
+def applies(constraint: DeviceConstraint, known: Known) -> bool:
+    """Whether a constraint of the claim is about the result (alloc C-2)."""
     return not constraint.requests or not {known.wanted.base, known.wanted.ref}.isdisjoint(
         constraint.requests
     )
@@ -50,12 +51,12 @@ def _problem(claim: Claim, constraint: DeviceConstraint, known: Sequence[Known])
     found: list[tuple[Known, Values | None]] = []
     for each in known:
         try:
-            attribute = _lookup(each, name)
+            attribute = lookup(each, name)
         except CelError as error:
             return each, f"{name}: {error}"
         if attribute is None:
             return each, f"it has no {name}"
-        values = _values(attribute, lists=lists)
+        values = values_of(attribute, lists=lists)
         if values is None and (lists or found):
             return each, f"its {name} has no value that can be compared"
         found.append((each, values))
@@ -64,8 +65,12 @@ def _problem(claim: Claim, constraint: DeviceConstraint, known: Sequence[Known])
     return _repetition(name, found)
 
 
-def _lookup(known: Known, name: str) -> DeviceAttribute | None:
-    """By full name; without its domain among the driver's own; derived attributes first (alloc C-5, D-5)."""
+def lookup(known: Known, name: str) -> DeviceAttribute | None:
+    """An attribute by full name; without its domain among the driver's own; derived attributes first (alloc C-5, D-5).
+
+    Raises:
+        CelError: a derived attribute fails on the device.
+    """
     snapshot = known.claim.snapshot
     for derived in known.wanted.entry.derived_attributes:
         if derived.name == name and snapshot.features.derived_attributes:
@@ -78,7 +83,13 @@ def _lookup(known: Known, name: str) -> DeviceAttribute | None:
     return attributes.get(short) if slash and domain == known.id.driver else None
 
 
-def _values(attribute: DeviceAttribute, *, lists: bool) -> Values | None:
+def values_of(attribute: DeviceAttribute, *, lists: bool) -> Values | None:
+    """What is compared of an attribute; None if it has nothing that can be.
+
+    Args:
+        attribute: of a device.
+        lists: whether attributes may have several values.
+    """
     if lists:
         for kind, field in _LISTS.items():
             if several := getattr(attribute, field):

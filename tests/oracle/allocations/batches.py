@@ -34,7 +34,7 @@ TIMEOUT: Final = 3.0
 """Seconds that upstream has for a problem: 500,000 steps and more."""
 
 TRIED: Final = 20
-"""One in so many problems is also solved by trying everything."""
+"""One in so many problems is also solved by trying everything, or by a model."""
 
 
 def run(
@@ -51,7 +51,8 @@ def judge(upstream: Upstream, problems: Sequence[Json]) -> Found[Difference]:
     """Put problems to both, and compare.
 
     Counted besides: problems, outcomes by `outcome NAME`, topics by `topic NAME`, steps of both searches, what is not built by `not built GATES`, problems
-    that were also solved by trying everything by `tried`, differences behind which is a fault of upstream by `fault NAME`, and by `gave up` those on which upstream gave up, where nothing shows that we are right.
+    that were also solved by trying everything by `tried`, those where that was too much and a model was solved by `proved` (and if upstream gave up on them by
+    `gave up, and proved`), differences behind which is a fault of upstream by `fault NAME`, and by `gave up` those on which upstream gave up, where nothing shows that we are right.
     """
     theirs, ours, pruned = answers(upstream, problems)
     found: Found[Difference] = Found()
@@ -97,7 +98,7 @@ def _broken(asked: Json, theirs: Json, ours: Json, compiler: CelCompiler) -> Dif
 def _tried(
     counts: Counter[str], asked: Json, theirs: Json, ours: Json, compiler: CelCompiler
 ) -> Difference | None:
-    """Compare with what trying everything gives: our answer if upstream has none, else upstream's, so that the checkers are checked."""
+    """Compare with what trying everything gives, or a model where that is too much: our answer if upstream has none, else upstream's, so that the checkers are checked."""
     gave_up = theirs["outcome"] == "timeout"
     said = ours if gave_up else theirs
     is_for_all = said.get("perNode") and "nodes" not in asked  # on the nodes after it there may be a solution
@@ -105,11 +106,12 @@ def _tried(
     if not is_answer or not is_by_the_rules(asked):
         counts["gave up"] += gave_up
         return None
-    exists = has_solution(asked, compiler, AS_UPSTREAM)
+    exists, by_model = has_solution(asked, compiler, AS_UPSTREAM)
     if exists is None:
         counts["gave up"] += gave_up
         return None
-    counts["tried"] += 1
+    counts["proved" if by_model else "tried"] += 1
+    counts["gave up, and proved"] += gave_up and by_model
     if exists == (said["outcome"] == "results"):
         return None
     return Difference(

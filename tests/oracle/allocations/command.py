@@ -3,7 +3,7 @@
 Compared are the outcome, the results (all that is written, in order; amounts by value), and the scope of errors; ours answers as 0.37 does. Allocations of
 ours must break no rule of the verifier; where upstream gives up, there is nothing else to compare. Each is answered
 twice: as the product does, and by a search that is pruned from its first step on. Problems that hang on features that are not built are
-counted apart. More search steps than upstream's are a difference. Some problems are solved by trying everything as well. Exit status 1 on any difference.
+counted apart. More search steps than upstream's are a difference. Some problems are solved by trying everything as well, or by a model where that is too much. Exit status 1 on any difference.
 """
 
 from __future__ import annotations
@@ -111,7 +111,10 @@ def _tally(counts: Counter[str], seconds: float) -> Iterator[str]:
     yield (
         f"search steps: ours {counts['our steps']}, {counts['our steps, pruned at once']} if pruned at once, upstream's {counts[STEPS]}; more of them, pruned at once, to an error of mode All: {counts['late']} times"
     )
-    yield f"{counts['tried']} problems were also solved by trying everything; upstream gave up on {counts['gave up']} for which there was too much to try"
+    yield (
+        f"{counts['tried']} problems were also solved by trying everything, {counts['proved']} by a model where that was too much, {counts['gave up, and proved']} of them such that upstream "
+        f"gave up on; it gave up on {counts['gave up']} more for which nothing shows that we are right"
+    )
     yield (
         f"{counts['problems']} problems in {seconds:.0f} s, {counts['problems'] - counts['not built']} of them compared: "
         f"{sum(number for _, number in named('difference '))} differences"

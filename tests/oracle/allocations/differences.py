@@ -25,7 +25,7 @@ KINDS: Final[dict[str, str]] = {
     "asked": "upstream's program cannot be asked that",
     "broken": "our allocation breaks a rule",
     "missed": "upstream gave up, and we give none though there is a solution",
-    "checker": "upstream's answer is not what trying everything gives: a fault of the verifier, or of upstream",
+    "checker": "upstream's answer is not what trying everything gives, or the model: a fault of the verifier, or of upstream",
 }
 """What counts as a difference, worst first."""
 

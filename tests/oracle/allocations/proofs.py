@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from dra_operator.model import AllocationResult, from_object
 from dra_operator.verification import Allocated, Snapshot, Taken, verify
 from tests.conformance.problems import decode_problem
+from tests.properties.assignments import Call
 from tests.properties.exhaustive import Exhaustive, TooManyError
+from tests.properties.satisfiable import Satisfiable, UndecidedError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,17 +59,50 @@ AS_UPSTREAM: Final = frozenset({"shared"})
 """Rules that upstream does not keep: it gives devices as a whole of which there are shares (alloc Q-8)."""
 
 
-def has_solution(raw: Json, compiler: CelCompiler, ignored: frozenset[str] = frozenset()) -> bool | None:
-    """Whether any assignment, on any of the nodes, obeys all rules but the ignored ones; None if there are too many to try."""
+class Existence(NamedTuple):
+    """Whether there is a solution.
+
+    Attributes:
+        exists: None if that was not found out.
+        by_model: whether there was too much to try on some node, so that CP-SAT was asked.
+    """
+
+    exists: bool | None
+    by_model: bool = False
+
+
+def has_solution(
+    raw: Json, compiler: CelCompiler, ignored: frozenset[str] = frozenset(), most: int = 5_000
+) -> Existence:
+    """Whether any assignment, on any of the nodes, obeys all rules but the ignored ones.
+
+    Args:
+        raw: the problem.
+        compiler: of its selectors.
+        ignored: rules that need not be obeyed.
+        most: devices that are judged where everything is tried; where that does not suffice, a model is solved.
+    """
     problem = decode_problem(raw)
     snapshot = snapshot_of(problem, compiler)
+    by_model, undecided = False, False
+    for node in problem.nodes:
+        found = _on(Call(problem.claims, node, snapshot, ignored), most)
+        by_model |= found.by_model
+        undecided |= found.exists is None
+        if found.exists:
+            return Existence(exists=True, by_model=by_model)
+    return Existence(None if undecided else False, by_model)
+
+
+def _on(call: Call, most: int) -> Existence:
     try:
-        return any(
-            Exhaustive(problem.claims, node, snapshot, ignored).solution() is not None
-            for node in problem.nodes
-        )
+        return Existence(Exhaustive(call, most).solution() is not None)
     except TooManyError:
-        return None
+        pass
+    try:
+        return Existence(Satisfiable(call).solution() is not None, by_model=True)
+    except UndecidedError:
+        return Existence(None, by_model=True)
 
 
 def is_by_the_rules(raw: Json) -> bool:
