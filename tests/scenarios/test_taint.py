@@ -186,3 +186,24 @@ async def test_who_may_not_list_all_claims_and_pods_is_told_so(server: FakeApi, 
 
     assert (shown.exit_code, shown.stdout) == (2, "")
     assert "needs the right to list claims and pods in all namespaces" in shown.stderr
+
+
+async def test_a_pod_goes_by_the_least_of_its_claims_times(server: FakeApi, kubeconfig: Path) -> None:
+    """Cp T-9."""
+    both = pod("both", pod_claim("a", claim="a"), pod_claim("b", claim="b"), nodeName="n1")
+    made = server.create(both)
+    consumer = {"resource": "pods", "name": "both", "uid": made["metadata"]["uid"]}
+    async with await Api.connect(str(kubeconfig), None) as api:
+        for name, device, tolerations in (("a", "gpu-0", PATIENT), ("b", "gpu-1", HARDY)):
+            server.create(claim(name, request("gpu", "gpu", tolerations=tolerations)))
+            held = result("gpu", "other.test", "n1", device, tolerations=tolerations)
+            status = {"allocation": allocation(held, node="n1"), "reservedFor": [consumer]}
+            path = f"/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/{name}/status"
+            await api.request("PATCH", path, body={"status": status}, content_type=MERGE)
+
+    shown = await live(kubeconfig, "other.test/*/*", "hot:NoExecute", "--dry-run")
+
+    assert squeezed(shown.stdout)[1:] == [
+        "default a other.test/n1/gpu-0 both n1 after 300 s",
+        "default b other.test/n1/gpu-1 both n1 after 300 s, by another claim",
+    ]
