@@ -191,9 +191,9 @@ class Search:
         ]
 
     def _visit(self, step: Step) -> Step | Outcome:
-        self.steps += 1
-        if self.steps > self._max_steps:
+        if self.steps == self._max_steps:
             raise SearchLimitReached(self._max_steps)
+        self.steps += 1
         if step.claim == len(self._claims):
             return Outcome.SOLVED
         requests = self._claims[step.claim].requests
