@@ -59,6 +59,16 @@ def test_the_model_agrees_with_trying_everything(topic: str) -> None:
     assert {True, False} <= seen
 
 
+@pytest.mark.parametrize("topic", ["capacity", "counters", "groups"])
+def test_the_model_counts_what_is_taken_as_the_verifier_does(topic: str) -> None:
+    for number in range(50):
+        for call in calls(problem(SEED, number, frozenset({topic, "taken", "admin"}))):
+            model = Satisfiable(call)
+            solved = model.solution() is not None
+            assert tried(call) in {solved, None}, number
+            assert model.refused == 0, number
+
+
 # --- what is too much to try
 
 
