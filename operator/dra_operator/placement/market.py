@@ -349,6 +349,8 @@ class Market:
         self, problems: Mapping[PoolId, Rejection], need: Need | None
     ) -> tuple[PoolId, Rejection] | None:
         """The first pool with devices for the need of which nothing can be had now, and why."""
+        if not problems:  # as on most nodes; the pools of all are many
+            return None
         wanted = {
             pool for form in (need.forms if need else ()) for pool in self._census.fits(form.wish).pools
         }
