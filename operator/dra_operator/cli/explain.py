@@ -10,7 +10,7 @@ import click
 
 from dra_operator.words import akin, listed
 
-from .seen import files_flag
+from .seen import files_flag, uncollected
 from .shown import dumped, print_table
 from .where import located, or_snapshot
 from .whole import Whole, read
@@ -60,8 +60,8 @@ def explain_command(where: Where, named: tuple[str, ...], thing: str, output: st
 
     Exit status: 0 served, or could be now; 3 not; 2 there is no such thing, or it cannot be read.
     """
-    seen = _seen(where, named)
-    found = _explained(seen, where.namespace, thing)
+    with uncollected():
+        found = _explained(_seen(where, named), where.namespace, thing)
     if output in {"json", "yaml"}:
         click.echo(dumped(found.to_object(), output))
     else:
