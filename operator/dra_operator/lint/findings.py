@@ -37,7 +37,7 @@ CODES: Final[dict[str, Code]] = {
     # the text
     UNREADABLE: _error("a file or folder that cannot be read; the others are looked at all the same, and the exit status is 2", "correct its name or its rights"),
     "BadYaml": _error("a document is no YAML or JSON; the others are looked at all the same", "mend the text; of templates, lint what `helm template` or `kubectl kustomize` prints"),
-    "NotAnObject": _error("a document is no Kubernetes object: `apiVersion` or `kind` is missing, or it is a List within a List", "add what is missing, or leave the document out"),
+    "NotAnObject": _error("a document is no Kubernetes object: `apiVersion` or `kind` is missing, or it is a List within a List, or one whose `items` are no list", "add what is missing, or leave the document out"),
     # its shape
     "UnknownVersion": _error("no Kubernetes has this kind in this version of `resource.k8s.io`", "use `resource.k8s.io/v1`"),
     "WrongVersionBody": _error("the body is of another version than the header: flat requests or `basic` of v1beta1 in v1 or v1beta2, or the other way round", "move the fields, or change `apiVersion`"),

@@ -118,6 +118,10 @@ def _is_object(item: Item) -> bool:
         remedy = "put its items into the outer List"
         item.tell("NotAnObject", ("kind",), "is a List within a List, which kubectl refuses", remedy=remedy)
         return False
+    if item.is_broken_list:
+        remedy = "write the objects as a list under `items`"
+        item.tell("NotAnObject", ("items",), "is no list of objects", remedy=remedy)
+        return False
     if not item.raw:
         item.tell("NotAnObject", (), "is no object")
     elif missing:

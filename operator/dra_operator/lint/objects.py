@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 GROUP: Final = "resource.k8s.io"
 KINDS: Final = ("DeviceClass", "DeviceTaintRule", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
+_LISTS: Final = ("List", *(f"{kind}List" for kind in KINDS))
 
 _STEP = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")
 
@@ -74,6 +75,12 @@ class Item:
     def is_inner_list(self) -> bool:
         """Whether it is a List among the items of another. Its items are looked at for themselves."""
         return bool(self.prefix) and self.kind.endswith("List") and isinstance(self.raw.get("items"), list)
+
+    @property
+    def is_broken_list(self) -> bool:
+        """Whether it is a List of which nobody can tell what is in it."""
+        is_list = self.kind in _LISTS
+        return is_list and self.raw.get("items") is not None and not isinstance(self.raw["items"], list)
 
     @property
     def namespace(self) -> str:

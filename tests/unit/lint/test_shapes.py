@@ -145,5 +145,19 @@ def test_a_list_within_a_list_is_told_and_its_items_are_looked_at() -> None:
     assert {one.code for one in found} == {"NotAnObject", "CelInvalid"}
 
 
+@pytest.mark.parametrize("kind", ["List", "ResourceClaimList"])
+@pytest.mark.parametrize("items", ["text", {"a": 1}, 3, True])
+def test_items_that_are_no_list_are_told(kind: str, items: object) -> None:
+    """Nothing would be looked at, and all would seem well."""
+    (found,) = lint({"apiVersion": "v1", "kind": kind, "items": items})
+
+    assert (found.code, found.path) == ("NotAnObject", "items")
+
+
+@pytest.mark.parametrize("items", [{}, {"items": None}, {"items": []}])
+def test_a_list_of_nothing_is_none_of_a_fault(items: dict[str, object]) -> None:
+    assert lint({"apiVersion": "v1", "kind": "List", **items}) == []
+
+
 def test_kinds_of_the_same_name_in_other_groups_are_passed_over() -> None:
     assert look(documents("made.yaml", CLAIM.replace("resource.k8s.io/v1", "storage.example.com/v1"))) == []
