@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -65,6 +64,8 @@ def read(where: Where, named: Sequence[str] = ()) -> Whole:
         elif where.snapshot is not None:
             found = _stored(where.snapshot)
         else:
+            import asyncio
+
             found = asyncio.run(_live(where))
     except ApiForbidden as error:
         raise click.ClickException(f"{error}. {REMEDY}") from error
