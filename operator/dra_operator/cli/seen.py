@@ -209,14 +209,24 @@ def _stored(name: str, namespace: str | None, kinds: Sequence[str]) -> Seen:
 
 
 def _fill(stock: Stock, kind: str, texts: Iterable[msgspec.Raw]) -> None:
+    values, failed = decoded(kind, texts)
+    for text, error in failed if kind == CLAIM else ():
+        stock.hold_unreadable(unreadable(msgspec.json.decode(text), error))
+    stock.take(values)
+
+
+def decoded(
+    kind: str, texts: Iterable[msgspec.Raw]
+) -> tuple[list[Value], list[tuple[msgspec.Raw, InvalidObject]]]:
+    """The objects, and the texts that are none, with what is wrong. As `kube.listing.listed`, which would load a client of clusters."""
     values: list[Value] = []
+    failed: list[tuple[msgspec.Raw, InvalidObject]] = []
     for text in texts:
         try:
             values.append(from_json(KINDS[kind], bytes(text)))
         except InvalidObject as error:
-            if kind == CLAIM:
-                stock.hold_unreadable(unreadable(msgspec.json.decode(text), error))
-    stock.take(values)
+            failed.append((text, error))
+    return values, failed
 
 
 def unreadable(raw: dict[str, Any], error: InvalidObject) -> Unreadable:

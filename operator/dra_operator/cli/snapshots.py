@@ -9,20 +9,16 @@ from __future__ import annotations
 import gzip
 import sys
 import zlib
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from dra_operator.errors import InvalidInput, InvalidObject
-from dra_operator.model import Value, from_json
+from dra_operator.errors import InvalidInput
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-V = TypeVar("V", bound=Value)
 
 FORM: Final = 1
 """The form that is written. A reader knows this one and all before it."""
@@ -83,6 +79,10 @@ class Facts(msgspec.Struct, frozen=True, rename="camel"):
     not_read: tuple[NotRead, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
 
+    def missing(self) -> list[str]:
+        """What could not be read, a sentence each."""
+        return [f"Not read when the snapshot was taken: {one.kind}: {one.message}" for one in self.not_read]
+
 
 class _File(msgspec.Struct, frozen=True):
     snapshot: Facts | None = None
@@ -122,14 +122,6 @@ class Snapshot:
     def raw(self, kind: str) -> Iterator[dict[str, Any]]:
         """The objects of a kind, parsed."""
         return (msgspec.json.decode(text, type=dict[str, Any]) for text in self.texts(kind))
-
-    def values(self, wanted: type[V], namespace: str = "") -> list[V]:
-        """The objects of a kind that the model knows; those that cannot be decoded are passed over, as in lists of the server."""
-        found = []
-        for text in self.texts(wanted.__name__, namespace):
-            with suppress(InvalidObject):
-                found.append(from_json(wanted, bytes(text)))
-        return found
 
     def namespace(self, named: str | None) -> str:
         """The namespace to look into: the one that is named, or that of the context in which the snapshot was taken; empty for all."""

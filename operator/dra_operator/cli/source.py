@@ -44,9 +44,7 @@ def _stored(name: str, namespace: str | None, flags: Sequence[str]) -> Input:
     snapshot.check(*sorted(snapshots.NEEDED))
     read = begin(namespace or facts.namespace, (*facts.feature_gates.named, *flags), facts.minor)
     read.is_empty = False
-    read.notes += [
-        f"Not read when the snapshot was taken: {one.kind}: {one.message}" for one in facts.not_read
-    ]
+    read.notes += facts.missing()
     read.notes += [f"{one.message}: left out" for one in facts.left_out]
     for kind in snapshot.kinds():
         for raw in snapshot.raw(kind):

@@ -12,12 +12,12 @@ import click
 import msgspec
 
 from dra_operator.cluster import Cluster
-from dra_operator.errors import ApiForbidden, DraError, InvalidObject
+from dra_operator.errors import ApiForbidden, DraError
 from dra_operator.features import DEFAULT_1_37, Features
 from dra_operator.lint import gates
-from dra_operator.model import KINDS, from_json
+from dra_operator.model import KINDS
 
-from .seen import CLAIM, unreadable
+from .seen import CLAIM, decoded, unreadable
 from .snapshots import NEEDED, load
 
 if TYPE_CHECKING:
@@ -103,19 +103,11 @@ def _stored(name: str) -> Whole:
     facts = snapshot.facts
     features = gates.features(gates.read(facts.feature_gates.named))
     whole = Whole(Cluster(features), features, snapshot.namespace(None))
-    whole.notes += [
-        f"Not read when the snapshot was taken: {one.kind}: {one.message}" for one in facts.not_read
-    ]
+    whole.notes += facts.missing()
     for kind in (kind for kind in snapshot.kinds() if kind in KINDS):
-        values: list[Value] = []
-        held: list[Unreadable] = []
-        for text in snapshot.texts(kind):
-            try:
-                values.append(from_json(KINDS[kind], bytes(text)))
-            except InvalidObject as error:
-                whole.notes.append(f"{error}: left out")
-                if kind == CLAIM:
-                    held.append(unreadable(msgspec.json.decode(text), error))
+        values, failed = decoded(kind, snapshot.texts(kind))
+        whole.notes += [f"{error}: left out" for _, error in failed]
+        held = [unreadable(msgspec.json.decode(text), error) for text, error in failed if kind == CLAIM]
         _fill(whole.cluster, kind, values, held)
     return whole
 

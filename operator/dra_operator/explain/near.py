@@ -15,7 +15,7 @@ from dra_operator.allocator import Rejection
 from dra_operator.allocator import Why as Refusal
 from dra_operator.model import DeviceSelector, DeviceToleration, base_request, to_object
 from dra_operator.model.devices import CelSelector
-from dra_operator.placement.lesser import asking, lesser
+from dra_operator.placement.lesser import asking, edited, lesser
 
 from .clauses import clauses, without
 from .figures import holder
@@ -202,7 +202,7 @@ class Changes:
 
     def _complete(self) -> Iterator[Proposal]:
         for one in self._near.counted:
-            for part in one.parts[:]:
+            for part in one.parts:
                 if not any(key.code == "PoolIncomplete" for key in part.heaps):
                     continue
                 slices = self._newest(part)
@@ -287,7 +287,7 @@ class Changes:
             used = self._sides.cluster.allocated_state().capacity
             for offer in lesser(form.entry, devices, refused, used)[:NODES]:
                 amounts = ", ".join(f"{name} {amount}" for name, amount in offer.amounts.items())
-                claim = asking(form.claim, form.name, offer.amounts)
+                claim = asking(form.claim, form.name, form.entry, offer.amounts)
                 told = f"ask for {amounts} in request {form.name} of claim {form.claim.key}"
                 yield _of_claim("AskForLess", told, form, claim, amounts, short)._replace(node=node)
 
@@ -396,21 +396,3 @@ def _of_claim(
 ) -> Proposal:
     change = Change(code, text, "", claim.key, form.name, value=value, spec=_spec(claim))
     return Proposal(change, Supposed({claim.key: claim}), form, codes)
-
-
-def edited(claim: ResourceClaim, form: str, **fields: object) -> ResourceClaim:
-    """The claim with other fields in one request or alternative (`gpu`, `gpu/small`)."""
-    base, _, alternative = form.partition("/")
-    requests = []
-    for request in claim.spec.devices.requests:
-        changed = request
-        if request.name == base and alternative:
-            subs = tuple(
-                replace(sub, **fields) if sub.name == alternative else sub for sub in request.first_available
-            )
-            changed = replace(request, first_available=subs)
-        elif request.name == base and request.exactly is not None:
-            changed = replace(request, exactly=replace(request.exactly, **fields))
-        requests.append(changed)
-    devices = replace(claim.spec.devices, requests=tuple(requests))
-    return replace(claim, spec=replace(claim.spec, devices=devices))

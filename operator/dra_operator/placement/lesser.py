@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from dra_operator.allocator import Why
 from dra_operator.allocator.capacity import Rules, consumed
 from dra_operator.errors import InvalidCapacity
-from dra_operator.model import CapacityRequirements
+from dra_operator.model import CapacityRequirements, base_request
 from dra_operator.quantity import Quantity
 
 if TYPE_CHECKING:
@@ -70,23 +70,33 @@ def lesser(
     return sorted(found.values(), key=lambda offer: (len(offer.amounts), -offer.part))
 
 
-def asking(claim: ResourceClaim, form: str, amounts: Mapping[str, Quantity]) -> ResourceClaim:
-    """The claim with other amounts of capacities in one request or alternative (`gpu`, `gpu/small`)."""
-    requests = tuple(_asking(request, form, amounts) for request in claim.spec.devices.requests)
+def edited(claim: ResourceClaim, form: str, **fields: object) -> ResourceClaim:
+    """The claim with other fields in one request or alternative (`gpu`, `gpu/small`)."""
+    requests = tuple(
+        _edited(request, form, fields) if request.name == base_request(form) else request
+        for request in claim.spec.devices.requests
+    )
     return replace(claim, spec=replace(claim.spec, devices=replace(claim.spec.devices, requests=requests)))
 
 
-def _asking(request: DeviceRequest, form: str, amounts: Mapping[str, Quantity]) -> DeviceRequest:
-    name, _, alternative = form.partition("/")
-    if request.name != name:
-        return request
+def _edited(request: DeviceRequest, form: str, fields: Mapping[str, object]) -> DeviceRequest:
     if request.exactly is not None:
-        return replace(request, exactly=replace(request.exactly, capacity=_with(request.exactly, amounts)))
+        return replace(request, exactly=replace(request.exactly, **fields))
     alternatives = tuple(
-        replace(one, capacity=_with(one, amounts)) if one.name == alternative else one
+        replace(one, **fields) if f"{request.name}/{one.name}" == form else one
         for one in request.first_available
     )
     return replace(request, first_available=alternatives)
+
+
+def asking(
+    claim: ResourceClaim,
+    form: str,
+    entry: ExactDeviceRequest | DeviceSubRequest,
+    amounts: Mapping[str, Quantity],
+) -> ResourceClaim:
+    """The claim with other amounts of capacities in one request or alternative, which is `entry`."""
+    return edited(claim, form, capacity=_with(entry, amounts))
 
 
 def _with(

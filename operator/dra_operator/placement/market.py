@@ -299,14 +299,14 @@ class Market:
         slices = (*self._view.on_node(node.name), *self._view.shared())
         devices = [(slice_.device_id(device), device) for slice_ in slices for device in slice_.spec.devices]
         tries = [
-            (name, tried)
+            (name, entry, tried)
             for name, entry in self._entries(need)
             for refused in [heard.devices.get(RequestRef(need.claim, name), {})]
             for tried in lesser(entry, devices, refused, inputs.allocated.capacity)
         ]
-        for name, tried in tries[:OFFERS]:
+        for name, entry, tried in tries[:OFFERS]:
             claims = [
-                asking(claim, name, tried.amounts) if claim.key == need.claim else claim
+                asking(claim, name, entry, tried.amounts) if claim.key == need.claim else claim
                 for claim in self._claims
             ]
             device = self._served(node, inputs, claims, RequestRef(need.claim, name))
